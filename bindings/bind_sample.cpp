@@ -21,6 +21,10 @@ std::span<const std::uint32_t> view(const std::optional<Mask>& words) {
     return view(*words);
 }
 
+// Logits of more tokens than this are drawn from without the GIL. With fewer, a draw takes less time than a thread that
+// gives the GIL back may wait for it.
+constexpr std::size_t kMostWithGil = 1 << 16;
+
 std::optional<Drawn> drawn(const Sampling& how, const Logits& logits, const std::optional<Mask>& mask, double number, bool exclude_top,
                            const std::optional<Mask>& seen, const std::optional<Mask>& counts) {
     Seen before;
@@ -28,6 +32,7 @@ std::optional<Drawn> drawn(const Sampling& how, const Logits& logits, const std:
     if (seen.has_value() != counts.has_value() || before.ids.size() != before.counts.size())
         throw Error(ErrorKind::argument, "each token that was there needs one count");
     const auto words = view(mask);
+    if (logits.size() <= kMostWithGil) return sample(view(logits), words, how, before, number, exclude_top);
     const nb::gil_scoped_release release;
     return sample(view(logits), words, how, before, number, exclude_top);
 }
@@ -75,7 +80,7 @@ void bind_sample(nb::module_& m) {
                 "counts: numpy.typing.NDArray[numpy.uint32] | None = None) -> int | None"),
             "Draw the token that `number`, in [0, 1), selects. Returns None if no token can be drawn, or if a logit is NaN "
             "or +inf. seen: the distinct earlier tokens, with their `counts`. exclude_top: whether XTC is applied. "
-            "Releases the GIL.")
+            "Releases the GIL for more than 65,536 logits.")
         .def(
             "draw_with_gap",
             [](const Sampling& self, const Logits& logits, const std::optional<Mask>& mask, double number, bool exclude_top,

@@ -29,8 +29,8 @@ void pause() {
 
 std::uint64_t LongCall::most_work() { return most_of_calls.load(std::memory_order_relaxed); }
 
-void LongCall::begin_now(std::uint64_t units) noexcept {
-    raise_to(most_of_calls, units);
+void LongCall::begin_now() noexcept {
+    if (!LoopRounds::is_mine()) raise_to(most_of_calls, work_);
     has_begun_ = true;
     begin();
 }
@@ -53,7 +53,7 @@ StoreLock::Waiter& StoreLock::Queue::pop() {
 // Polls, so that the end of a round need not wake other threads.
 void StoreLock::wait_for_rounds() {
     if (!LoopRounds::is_running()) return;
-    LongCall::begins(0);
+    LongCall::waits();
     const auto end = std::chrono::steady_clock::now() + kMostPause;
     while (LoopRounds::is_running() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPoll);
 }
@@ -80,12 +80,14 @@ void StoreLock::lock_shared() {
 }
 
 void StoreLock::wait_in(Queue& queue) {
-    LongCall::begins(0);
+    const bool is_in_round = LoopRounds::is_mine();
+    if (!is_in_round) LongCall::waits();
     Waiter me;
     std::unique_lock guard(mutex_);
     queue.push(me);
     state_.fetch_or(kWaiters, std::memory_order_relaxed);
     grant();
+    if (is_in_round && !me.granted.wait_for(guard, LongCall::kKeptWait, [&] { return me.has_it; })) LongCall::waits();
     while (!me.has_it) me.granted.wait(guard);
 }
 
@@ -141,7 +143,7 @@ void StoreLock::grant() {
 }
 
 void StoreLock::piece_done(std::uint64_t units) {
-    LongCall::begins(units);
+    LongCall::works(units);
     const std::uint32_t now = state_.load(std::memory_order_relaxed);
     if (!(now & kWriter)) return;  // expressions that no store guards, in tests
     WorkBound::spend(units);

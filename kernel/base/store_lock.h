@@ -58,34 +58,6 @@ private:
     static constinit inline thread_local std::uint64_t left_ = kNone;
 };
 
-// A call from outside that must not block other threads for long. `begin` is called once: before the thread waits for a
-// lock, or after its first piece of work. The bindings release Python's interpreter lock there. The object belongs to the
-// thread that constructs it, until its destruction.
-class LongCall {
-public:
-    LongCall(const LongCall&) = delete;
-    LongCall& operator=(const LongCall&) = delete;
-
-    bool has_begun() const { return has_begun_; }
-    // Reports work of this thread's call, if there is one. `units`: work since the last report.
-    static void begins(std::uint64_t units) noexcept {
-        if (current_ && !current_->has_begun_) current_->begin_now(units);
-    }
-    static std::uint64_t most_work();  // maximum number of units that a call did before `begin`
-
-protected:
-    LongCall() : outer_(current_) { current_ = this; }
-    ~LongCall() { current_ = outer_; }
-
-private:
-    virtual void begin() noexcept = 0;
-    void begin_now(std::uint64_t units) noexcept;
-
-    static constinit inline thread_local LongCall* current_ = nullptr;
-    LongCall* const outer_;
-    bool has_begun_ = false;
-};
-
 // Counts the rounds of generation loops that run now, in all threads. Also stores whether this thread does only background work.
 class LoopRounds {
 public:
@@ -96,6 +68,7 @@ public:
     static void end() noexcept {
         if (std::exchange(is_mine_, false)) count_.fetch_sub(1, std::memory_order_relaxed);
     }
+    static bool is_mine() { return is_mine_; }
     // Whether a round of another thread runs.
     static bool is_running() { return count_.load(std::memory_order_relaxed) > (is_mine_ ? 1u : 0u); }
     // From now on, steps of this thread have the rank of background work.
@@ -107,6 +80,47 @@ public:
 private:
     static constinit inline std::atomic<unsigned> count_ = 0;
     static constinit inline thread_local bool is_mine_ = false, is_background_ = false;
+};
+
+// A call from outside that must not block other threads for long. `begin` is called once: before the thread waits for a
+// lock, or after its first piece of work. The bindings release Python's interpreter lock there. The object belongs to the
+// thread that constructs it, until its destruction.
+//
+// In a round, `begin` is called later: after `kKeptWork` units, or after a wait of `kKeptWait`. Taking the interpreter's lock
+// back takes milliseconds while other threads run Python code, and a round has hundreds of calls.
+class LongCall {
+public:
+    static constexpr std::uint64_t kKeptWork = 100'000;
+    static constexpr std::chrono::milliseconds kKeptWait{1};
+
+    LongCall(const LongCall&) = delete;
+    LongCall& operator=(const LongCall&) = delete;
+
+    bool has_begun() const { return has_begun_; }
+    // Reports work of this thread's call, if there is one. `units`: work since the last report.
+    static void works(std::uint64_t units) noexcept {
+        if (!current_ || current_->has_begun_) return;
+        current_->work_ += units;
+        if (!LoopRounds::is_mine() || current_->work_ >= kKeptWork) current_->begin_now();
+    }
+    // Reports that this thread's call, if there is one, waits. In a round: that it has waited for `kKeptWait`.
+    static void waits() noexcept {
+        if (current_ && !current_->has_begun_) current_->begin_now();
+    }
+    static std::uint64_t most_work();  // maximum number of units that a call outside of a round did before `begin`
+
+protected:
+    LongCall() : outer_(current_) { current_ = this; }
+    ~LongCall() { current_ = outer_; }
+
+private:
+    virtual void begin() noexcept = 0;
+    void begin_now() noexcept;
+
+    static constinit inline thread_local LongCall* current_ = nullptr;
+    LongCall* const outer_;
+    std::uint64_t work_ = 0;
+    bool has_begun_ = false;
 };
 
 class StoreLock final : public Fuel::Watcher, ForkSafe {

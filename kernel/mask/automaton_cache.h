@@ -14,6 +14,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "guideway/base/flat_map.h"
 #include "guideway/base/page_arena.h"
@@ -39,11 +40,13 @@ struct ResultKeyHash {
 // Numbers by configurations: a bounded number of entries, of which the bytes are counted.
 class ConfigsMemo {
 public:
+    static constexpr std::size_t kMostTogether = 32;  // configurations of a set that is kept
+
     std::optional<std::uint32_t> find(const Configs& configs) const {
         const auto known = known_.find(configs);
         return known == known_.end() ? std::nullopt : std::optional(known->second);
     }
-    // Sets of many configurations are not kept.
+    // Sets of more than `kMostTogether` configurations are not kept.
     void keep(Configs&& configs, std::uint32_t number) {
         if (configs.size() > kMostTogether) return;
         if (known_.size() >= kMost) {
@@ -56,10 +59,29 @@ public:
     std::size_t bytes() const { return bytes_; }
 
 private:
-    static constexpr std::size_t kMost = std::size_t{1} << 14, kMostTogether = 32, kEntryBytes = 80;
+    static constexpr std::size_t kMost = std::size_t{1} << 14, kEntryBytes = 80;
 
     std::unordered_map<Configs, std::uint32_t, ConfigsHash> known_;
     std::size_t bytes_ = 0;
+};
+
+// Numbers by the number of a state set: a bounded number of entries. For sets of many configurations.
+class StateSetMemo {
+public:
+    std::optional<std::uint32_t> find(std::uint32_t state_set) const {
+        const auto known = known_.find(state_set);
+        return known == known_.end() ? std::nullopt : std::optional(known->second);
+    }
+    void keep(std::uint32_t state_set, std::uint32_t number) {
+        if (known_.size() >= kMost) known_.clear();
+        known_.insert_or_assign(state_set, number);
+    }
+    std::size_t bytes() const { return known_.size() * kEntryBytes; }
+
+private:
+    static constexpr std::size_t kMost = std::size_t{1} << 14, kEntryBytes = 48;
+
+    std::unordered_map<std::uint32_t, std::uint32_t> known_;
 };
 
 // Texts by the number of a state set: a bounded number of bytes.
@@ -83,6 +105,31 @@ private:
     static constexpr std::size_t kMaxBytes = std::size_t{1} << 20, kEntryBytes = 80;
 
     std::unordered_map<std::uint32_t, std::string> known_;
+    std::size_t bytes_ = 0;
+};
+
+// Masks within a token budget, by the number of a state set and the budget: a bounded number of bytes.
+class WithinMemo {
+public:
+    const std::vector<std::uint32_t>* find(std::uint32_t state_set, std::uint32_t left) const {
+        const auto known = known_.find(key(state_set, left));
+        return known == known_.end() ? nullptr : &known->second;
+    }
+    void keep(std::uint32_t state_set, std::uint32_t left, std::span<const std::uint32_t> row) {
+        const std::size_t bytes = kEntryBytes + row.size() * 4;
+        if (bytes_ + bytes > kMaxBytes) {
+            known_.clear();
+            bytes_ = 0;
+        }
+        if (known_.try_emplace(key(state_set, left), row.begin(), row.end()).second) bytes_ += bytes;
+    }
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    static constexpr std::size_t kMaxBytes = std::size_t{1} << 20, kEntryBytes = 80;
+    static std::uint64_t key(std::uint32_t state_set, std::uint32_t left) { return std::uint64_t{state_set} << 32 | left; }
+
+    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> known_;
     std::size_t bytes_ = 0;
 };
 
@@ -141,9 +188,11 @@ struct AutomatonCache {
     ArenaVector<std::uint32_t> of_state_set;
     ArenaVector<Mask*> in_state_sets;  // first: the mask with which a row begins
     ArenaVector<std::uint32_t> owners;
-    CompletionCache tails;      // long completions
-    ConfigsMemo finish, worst;  // fewest tokens to finish, and an upper bound of that after any legal token
-    ForcedMemo forced;          // the bytes without an alternative, by state set
+    CompletionCache tails;                   // long completions
+    ConfigsMemo finish, worst;               // fewest tokens to finish, and an upper bound of that after any legal token
+    StateSetMemo large_finish, large_worst;  // the same for sets of more than `ConfigsMemo::kMostTogether` configurations
+    ForcedMemo forced;                       // the bytes without an alternative, by state set
+    WithinMemo within;                       // masks that a budget narrows and that took long
     std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids;  // by state set
     StateSetIndex state_sets;                                                  // not counted in `bytes`, nor are the state sets
     MachineTables machine;
@@ -165,7 +214,7 @@ struct AutomatonCache {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
         return sizeof *this + masks.bytes() + summaries.bytes() + names.bytes() + of(key_exits) + of(key_ranges) + of(parts) +
                of(key_tokens) + of(of_state_set) + of(in_state_sets) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() +
-               forced.bytes() + mask_ids.size() * 64;
+               large_finish.bytes() + large_worst.bytes() + forced.bytes() + within.bytes() + mask_ids.size() * 64;
     }
     std::span<Mask* const> of(const StateSet& state_set) const {  // empty: not cached
         if (state_set.id >= of_state_set.size()) return {};

@@ -12,8 +12,12 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kMaxRemembered = 1 << 14;  // cached digests of masks
+constexpr std::uint64_t kFewUnits = 5'000;       // of work; a mask within a budget that took as few is not cached
 constexpr std::size_t kValidated = 16;           // tokens that are validated under one lock
 constexpr std::uint64_t kMaskSeeds[] = {0x6d61736b, 0x69640001};
+
+// Whether the set has so many configurations that results are cached by its number.
+bool is_large(const StateSet& state_set) { return state_set.count > ConfigsMemo::kMostTogether; }
 
 }  // namespace
 
@@ -382,7 +386,7 @@ std::string Matcher::completion() const {
 
 std::uint32_t Matcher::tokens_to_finish() const {
     if (finished_) return 0;
-    return locked([&] { return completions().tokens(now()); });
+    return locked([&] { return needed(); });
 }
 
 bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left) const {
@@ -402,25 +406,47 @@ Matcher::Fit Matcher::fill_masks_within(std::span<std::uint32_t> row, std::span<
     });
 }
 
+std::uint32_t Matcher::needed() const {
+    if (!is_large(history_.now())) return completions().tokens(now());
+    StateSetMemo& memo = automaton_->learned().large_finish;
+    const std::uint32_t id = history_.now().id;
+    if (const auto known = memo.find(id)) return *known;
+    const std::uint32_t found = completions().tokens(now());
+    memo.keep(id, found);
+    automaton_->store_->engine.count(automaton_->number_);
+    return found;
+}
+
 Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t left) const {
     Configs configs = now();
-    const std::uint32_t needed = finished_ ? kInfinite : completions().tokens(configs);
-    if (finished_ || needed > left) {
+    const std::uint32_t least = finished_ ? kInfinite : needed();
+    if (finished_ || least > left) {
         std::fill(row.begin(), row.end(), 0);
         return {.fits = false, .is_whole = false};
     }
-    if (left == 1 && needed == 1) {  // the end, and nothing else: no need to look what other tokens would need
+    if (left == 1 && least == 1) {  // the end, and nothing else: no need to look what other tokens would need
         std::fill(row.begin(), row.end(), 0);
         add_ends(row);
         return {.fits = true, .is_whole = false};
     }
     fill_locked(history_.now(), row);
     automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
-    if (const auto known = automaton_->learned().worst.find(configs); known && sum(*known, 1) <= left)
+    AutomatonCache& cache = automaton_->learned();
+    const std::uint32_t id = history_.now().id;
+    if (const auto known = is_large(history_.now()) ? cache.large_worst.find(id) : cache.worst.find(configs);
+        known && sum(*known, 1) <= left)
         return {.fits = true, .is_whole = true};
+    if (const auto* known = cache.within.find(id, left)) {
+        std::ranges::copy(*known, row.begin());
+        return {.fits = true, .is_whole = false};
+    }
+    const Fuel& work = automaton_->store_->pool.fuel();
+    const std::uint64_t before = work.left();
     const std::uint32_t worst = completions().keep_within(configs, row, left);
     if (accepting(configs)) add_ends(row);  // also those that the grammar asks for by name
-    automaton_->learned().worst.keep(std::move(configs), worst);
+    if (before - work.left() > kFewUnits && sum(worst, 1) > left) cache.within.keep(id, left, row);
+    if (is_large(history_.now())) cache.large_worst.keep(id, worst);
+    else cache.worst.keep(std::move(configs), worst);
     automaton_->store_->engine.count(automaton_->number_);
     return {.fits = true, .is_whole = sum(worst, 1) <= left};
 }

@@ -159,6 +159,7 @@ private:
     struct Filled {
         bool fits, is_whole;  // is_whole: the row is known to be the mask without the budget
     };
+    std::uint32_t needed() const;  // as `tokens_to_finish`, under the store's lock
     Filled fill_within(std::span<std::uint32_t> row, std::uint32_t left) const;
     bool fill_drafts(std::span<const std::uint32_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows,
                      bool known) const;

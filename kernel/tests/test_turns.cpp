@@ -70,6 +70,51 @@ std::vector<Row> walk(Matcher& matcher, const std::string& text) {
     return all;
 }
 
+struct Reported : LongCall {
+    bool is_long = false;
+    void begin() noexcept override { is_long = true; }
+};
+
+// A call in a round is reported later.
+void long_calls() {
+    {
+        Reported call;
+        LongCall::works(1);
+        CHECK(call.is_long);
+    }
+    LoopRounds::begin();
+    {
+        Reported call;
+        LongCall::works(LongCall::kKeptWork - 1);
+        CHECK(!call.is_long);
+        LongCall::works(1);
+        CHECK(call.is_long);
+    }
+    LoopRounds::end();
+    // A lock that is held: the call is reported at once, or after it has waited.
+    StoreLock lock;
+    for (const bool is_in_round : {false, true}) {
+        lock.lock(StoreLock::Rank::step);
+        std::atomic<bool> begun = false, has_lock = false;
+        std::thread other([&] {
+            if (is_in_round) LoopRounds::begin();
+            Reported call;
+            begun = true;
+            lock.lock(StoreLock::Rank::step);
+            has_lock = true;
+            lock.unlock();
+            CHECK(call.is_long);
+            if (is_in_round) LoopRounds::end();
+        });
+        while (!begun) std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        CHECK(!has_lock);
+        lock.unlock();
+        other.join();
+        CHECK(has_lock);
+    }
+}
+
 // Readers enter between two pieces; a step waits for a turn at most, however long the writer works.
 void turns() {
     StoreLock lock;
@@ -414,6 +459,7 @@ void budgets() {
 
 int main(int argc, char** argv) {
     check::begin(argc, argv);
+    RUN(long_calls());
     RUN(turns());
     RUN(crowd());
     RUN(beside_hostile());

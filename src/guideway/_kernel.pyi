@@ -345,7 +345,7 @@ class Sampling:
 
     def draw(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float = 0.0, exclude_top: bool = False, seen: numpy.typing.NDArray[numpy.uint32] | None = None, counts: numpy.typing.NDArray[numpy.uint32] | None = None) -> int | None:
         """
-        Draw the token that `number`, in [0, 1), selects. Returns None if no token can be drawn, or if a logit is NaN or +inf. seen: the distinct earlier tokens, with their `counts`. exclude_top: whether XTC is applied. Releases the GIL.
+        Draw the token that `number`, in [0, 1), selects. Returns None if no token can be drawn, or if a logit is NaN or +inf. seen: the distinct earlier tokens, with their `counts`. exclude_top: whether XTC is applied. Releases the GIL for more than 65,536 logits.
         """
 
     def draw_with_gap(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float, exclude_top: bool, seen: numpy.typing.NDArray[numpy.uint32] | None, counts: numpy.typing.NDArray[numpy.uint32] | None) -> tuple[int, float] | None:

@@ -113,6 +113,28 @@ def test_forced_bytes_are_computed_once_per_state() -> None:
     assert all(text[place:].startswith(forced) for place, forced in enumerate(found))
 
 
+def test_masks_within_a_budget_are_computed_once_per_state() -> None:
+    """A worker thread can compute them for a row (`generation.deferral`), also for a state of many configurations."""
+    rules = [f"r{k} ::= " + " | ".join(f"[^a]{{2,40}} r{n}?" for n in range(0, 40, 3)) for k in range(40)]
+    vocabulary = gw.Vocabulary([*(bytes([n]) for n in range(256)), b"x" * 7, b"</s>"], eos_ids=[257])
+    matcher = gw.compile(gw.Gbnf("\n".join(["root ::= r0", *rules])), vocabulary).matcher()
+    for byte in b"bcd":
+        matcher.advance(byte)
+    rows, most = np.zeros((2, 3, matcher.words), np.uint32), 10**9
+    for left, fit in ((1_000, gw.matcher.Fit.ALL), (4, gw.matcher.Fit.SOME)):
+        work = []
+        for one, row in ((matcher, rows[0]), (matcher.fork(), rows[1])):
+            bound_work(most)
+            assert one.fill_mask_within(row[0], left)
+            assert one.fill_masks_within(row[1], row[2], left) is fit
+            assert one.min_tokens_to_complete() == 1
+            work.append(most - (bound_work(None) or 0))
+        assert work[0] > 100_000
+        assert work[1] == 0
+        assert np.array_equal(rows[0, :2], rows[1, :2])
+        assert fit is gw.matcher.Fit.ALL or np.array_equal(rows[0], rows[1])
+
+
 def test_forced_tokens_include_the_end() -> None:
     tokenizer = gw.load("tiny").tokenizer
     matcher = gw.compile(gw.Regex("one way or none"), tokenizer.vocabulary).matcher()
