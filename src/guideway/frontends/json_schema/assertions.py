@@ -281,6 +281,13 @@ def merge(left: TypeAssertions, right: TypeAssertions) -> TypeAssertions | None:
         return left
     if right.types == types and not left.object and left.unconstrained:
         return right
+    if types == OBJECT and left.composites is None and right.composites is None:  # the most frequent case
+        part = left.object or right.object
+        if left.object and right.object:
+            part = _objects(left.object, right.object)
+            if part is None:
+                return None
+        return TypeAssertions(OBJECT, object=part)
     number = string = array = object_ = None
     if types & NUMBER:
         number = left.number or right.number

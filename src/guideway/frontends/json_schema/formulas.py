@@ -7,7 +7,7 @@ these variables to the bits of the classes that are allowed. Other variables may
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 from guideway.background import checkpoint
@@ -44,7 +44,7 @@ class AllOf:
     """A conjunction of a cube and of the formulas in `rest`.
 
     `weight` and `weight_negated` cache the results of `Formulas._weight`, here and in the other classes; -1: not known.
-    `variables` caches the result of `_variables`, here and in the other classes with parts; None: not known.
+    `variables` caches the result of `_variables`, here and in the other classes; None: not known.
     """
 
     __slots__ = ("cube", "rest", "variables", "weight", "weight_negated")
@@ -59,10 +59,11 @@ class AllOf:
 class Not:
     """The negation of a cube: at least one of its conditions fails."""
 
-    __slots__ = ("cube", "weight", "weight_negated")
+    __slots__ = ("cube", "variables", "weight", "weight_negated")
 
     def __init__(self, cube: Cube) -> None:
         self.cube = cube
+        self.variables: Set[int] = cube.keys()
         self.weight = self.weight_negated = -1.0
 
 
@@ -325,14 +326,27 @@ class Formulas:
                 if len(cube) == 1:
                     return AllOf({var: self._full[var] & ~bits for var, bits in cube.items()})
                 return Not(cube) if cube else False
-            rest = [self._assumed(part, given) for part in one.rest]
-            if not gone and all(a is b for a, b in zip(rest, one.rest, strict=True)):
+            rest = self._all_assumed(one.rest, given)
+            if not gone and rest is one.rest:
                 return one
             return self._all([AllOf(cube), *rest]) if rest else AllOf(cube) if cube else True
-        parts = [self._assumed(part, given) for part in one.parts]
-        if all(a is b for a, b in zip(parts, one.parts, strict=True)):
+        parts = self._all_assumed(one.parts, given)
+        if parts is one.parts:
             return one
         return self._any(parts) if isinstance(one, AnyOf) else self._one(parts, one.holds)
+
+    def _all_assumed(self, parts: tuple[Formula, ...], given: Cube) -> Sequence[Formula]:
+        """Return the results of `_assumed` for formulas; `parts` itself if it simplifies none of them."""
+        made: list[Formula] = []
+        changed = False
+        for part in parts:
+            if isinstance(part, bool) or (part.variables or _variables(part)).isdisjoint(given):
+                made.append(part)
+                continue
+            one = self._assumed(part, given)
+            changed = changed or one is not part
+            made.append(one)
+        return made if changed else parts
 
     def _is_demand(self, one: Not) -> bool:
         """Return whether a negated cube can be written as one `Demand`: at least one entry violates the cube."""
@@ -395,8 +409,8 @@ class Formulas:
             if negated:
                 return product(self._weight(part, True) for part in one.parts)
             return sum(self._weight(part) for part in one.parts)
-        none = product(self._weight(part, True) for part in one.parts)
         each = [(self._weight(part), self._weight(part, True)) for part in one.parts]
+        none = product([no for _, no in each])
         if one.holds is not negated:
             return min(1e200, sum(min(1e200, yes * none / max(no, 1e-9)) for yes, no in each))
         return min(1e200, none + sum(yes for yes, _ in each) ** 2 / 2)
@@ -404,16 +418,14 @@ class Formulas:
 
 def _variables(one: AllOf | Not | AnyOf | ExactlyOne) -> Set[int]:
     """Return the variables on which a formula has a condition."""
-    if isinstance(one, Not):
-        return one.cube.keys()
     found = one.variables
-    if found is None:
+    if found is None and not isinstance(one, Not):
         parts = one.rest if isinstance(one, AllOf) else one.parts
         found = one.variables = frozenset().union(
             one.cube if isinstance(one, AllOf) else (),
             *[_variables(part) for part in parts if not isinstance(part, bool)],
         )
-    return found
+    return found or frozenset()
 
 
 def structural_key(one: Formula) -> Any:

@@ -212,7 +212,8 @@ class ObjectLowering:
                 value = self._entry(part, conjunction, name, partial(self._passes, name), tests, demand_tests, place)
             elif (value := known.get(conjunction)) is None:
                 value = self._read_by(conjunction, applied, place)
-            entry = properties.get((name, value, name in required, missing)) if type(value) is int else None
+            identity = value if type(value) is int else (id(value),)  # as in `_property`
+            entry = properties.get((name, identity, name in required, missing))
             entries.append(entry or self._property(name, value, name in required, missing))
         others = self._open(part, names, tests, demand_tests, place)
         ordered = self._style.key_order == "schema"
