@@ -61,7 +61,7 @@ def test_sessions(kind: str, file: Path, costs: Costs, arranged: list[int], tmp_
     from guideway.engines.llama_cpp import LlamaCppEngine
 
     costs(kind)
-    with model_of(LlamaCppEngine(file, kv_cache_tokens=4096), file) as model:
+    with model_of(LlamaCppEngine(file), file) as model:
         check_engine(model, tmp_path / "session", tolerance=1e-3, exact=False)
     assert arranged.count(1) > 5
     assert max(arranged) > 1
@@ -231,8 +231,8 @@ def test_idle_rows_are_bounded(file: Path, costs: Costs) -> None:
     np.testing.assert_allclose(logits, there, atol=1e-3)
 
 
-def test_kept_prefixes_leave_half_of_the_cells(file: Path, costs: Costs, arranged: list[int]) -> None:
-    """Kept prefixes do not run, so they lose their streams to the rows that do."""
+def test_kept_prefixes_lose_their_streams(file: Path, costs: Costs, arranged: list[int]) -> None:
+    """Prefixes of prompts that are kept do not run. They never fill more than the KV cache, so the streams stay."""
     from guideway.engines.llama_cpp import LlamaCppEngine
 
     costs("streams")
@@ -240,15 +240,17 @@ def test_kept_prefixes_leave_half_of_the_cells(file: Path, costs: Costs, arrange
         made: list[list[int]] = []
         for _ in range(2):
             made.clear()
-            for n in range(12):  # each has 300 tokens; three prefixes fit into half of the cells
+            for n in range(12):  # each has 300 tokens; seven prefixes fit into 2,304 cells
                 session = model.session()
                 session.feed([5 + n] * 300)
                 session.logits()
                 made.append([session.infer() for _ in range(3)])
+                del session
         statistics = model.prefixes.statistics
-        assert statistics.entries == 3
+        assert 6 <= statistics.entries <= 7
         assert statistics.evictions > 6
-        plain = model_of(LlamaCppEngine(file, kv_unified=True), file)
-        alone = plain.session()
-        alone.feed([5 + 11] * 300)
-        assert [alone.infer() for _ in range(3)] == made[-1]
+        assert arranged == [1, 2]
+    plain = model_of(LlamaCppEngine(file, kv_unified=True), file)
+    alone = plain.session()
+    alone.feed([5 + 11] * 300)
+    assert [alone.infer() for _ in range(3)] == made[-1]

@@ -91,7 +91,7 @@ class LlamaCppEngine:
         self.supports_rollback = not self._context.recurrent
         self.shortest_prefix = SHORTEST_PREFIX if self._context.recurrent else _SHORTEST_PREFIX
         if self.supports_rollback:  # kept prefixes need cells; states of recurrent models are in main memory
-            self.prefix_limit = self._context.cells * self._context.cell_bytes // 2
+            self.prefix_limit = self._context.cells * self._context.cell_bytes
 
     @cached_property
     def fingerprint(self) -> str:

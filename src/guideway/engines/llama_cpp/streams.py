@@ -78,6 +78,8 @@ class Arranger:
         live = list(pool.live)
         total = sum(one.tip for one in live)
         idle = total - sum(one.tip for one in sequences)
+        if idle > context.cells:
+            idle = _trimmed(set(live) - set(sequences))
         need = max(one.tip + count for one, count in zip(sequences, counts, strict=True))
         gain = new + _used(live) - _PENALTY * -(-need // _PAD) * _PAD
         self._rate = gain if context.streams == 1 else -gain
@@ -142,9 +144,9 @@ class Arranger:
         self._pool.reclaim()  # from here on, each number that is in use has an owner
         window, called = self._window(sequences, owners), set(sequences)
         for number in window:
-            if number in owners and (idle := owners[number]) not in called:
-                idle.cut(min(idle.tip, idle.longest()))  # tokens that no cache value contains are not saved
-                idle.leave()
+            if number in owners and owners[number] not in called:
+                _trimmed([owners[number]])
+                owners[number].leave()
         outside = [one for one in sequences if one.number not in window]
         for one in outside:
             one.leave()
@@ -183,6 +185,15 @@ class Arranger:
         length, number = max(((one.common(sequence), one.number) for one in others), default=(0, 0))
         if length:
             pool.context.share(number, sequence.number, length)
+
+
+def _trimmed(sequences: Iterable[CellSequence]) -> int:
+    """Remove the tokens of sequences that no cache value contains. Returns the number of tokens that are left."""
+    total = 0
+    for one in sequences:
+        one.cut(min(one.tip, one.longest()))
+        total += one.tip
+    return total
 
 
 def _used(sequences: Iterable[CellSequence]) -> int:
