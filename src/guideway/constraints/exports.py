@@ -123,6 +123,7 @@ class _RulesWriter:
         self._rules, self._class, self._text = list(rules), one_class, one_text
         self._names: dict[int, str] = {}
         self._order: list[int] = []
+        self._classes: dict[tuple[tuple[int, int], ...], str] = {}  # the notation by the ranges: some have hundreds
         self._size = 0
 
     def run(self, line: object, first: str, prefix: str) -> str:
@@ -154,7 +155,9 @@ class _RulesWriter:
                 written: str = self._text(text)  # type: ignore[operator]  # a function
                 return f"({written})" if level == 2 and " " in written and len(text) > 1 else written
             case Class(ranges):
-                found: str = self._class(ranges)  # type: ignore[operator]  # a function
+                found = self._classes.get(ranges)
+                if found is None:
+                    found = self._classes[ranges] = self._class(ranges)  # type: ignore[operator]  # a function
                 return found
             case RuleRef(rule):
                 return self._name(rule)

@@ -96,6 +96,12 @@ A larger one becomes a rule.
 _TERM_STEPS = 20
 """The steps that are counted for a term, which takes about 10 microseconds from the expression to its text."""
 
+_ENTRY_STEPS = 10
+"""The steps that are counted for an entry of an object, or an element of an array, in the rule of one state.
+
+Objects with 14 keys in any order have 115,000 entries. Their rules must not reach the limit of an export.
+"""
+
 _MAX_DEPTH = 50
 """The nesting depth at which a term becomes a rule. It bounds the recursion of functions that read terms."""
 
@@ -211,6 +217,11 @@ class _Maker:
         highest = max(node.minimum, 1) if node.maximum is None else node.maximum
         keys = [self._named(entry.key) for entry in (*node.properties, *node.open)]
         values = [self._ways(entry.value) for entry in (*node.properties, *node.open)]
+        # For each entry and value: the marks, and the terms before the reference to the next state.
+        first = [
+            [(marks, (key, *colon, way, *space)) for marks, way in ways] for key, ways in zip(keys, values, strict=True)
+        ]
+        later = [[(marks, (*comma, *head)) for marks, head in heads] for heads in first]
         required = sum(1 << number for number, entry in enumerate(node.properties) if entry.required)
         missing = [entry.missing & node.demands for entry in node.properties]
         demanded = node.demands.bit_count()
@@ -219,22 +230,24 @@ class _Maker:
         # The rules of the rest of an object, by (properties, count, demands). Properties: the number of the next
         # property if they are ordered, otherwise the bits of those that did not occur yet. Count: the number of entries
         # so far. Demands: the bits of `Object.demands` that are marked so far.
-        known: dict[tuple[int, int, int], int] = {}
+        known: dict[tuple[int, int, int], RuleRef] = {}
 
         def state(left: int, count: int, met: int) -> RuleRef:
-            key = (left, min(count, highest) if node.maximum is None else count, met)
-            if key not in known:
-                known[key] = self._reserve()
+            key = (left, highest if node.maximum is None and count > highest else count, met)
+            rule = known.get(key)
+            if rule is None:
+                rule = known[key] = RuleRef(self._reserve())
                 self._todo.append(lambda: define(*key))
-            return RuleRef(known[key])
+            return rule
 
         def entry(number: int, count: int, left: int, met: int) -> list[Term]:
             if node.maximum is not None and count >= node.maximum:
                 return []
-            before = comma if count else ()
+            spend(_ENTRY_STEPS * len(values[number]))
+            demands = node.demands
             return [
-                Join((*before, keys[number], *colon, way, *space, state(left, count + 1, (met | marks) & node.demands)))
-                for marks, way in values[number]
+                Join((*head, state(left, count + 1, (met | marks) & demands)))
+                for marks, head in (later if count else first)[number]
             ]
 
         def define(left: int, count: int, met: int) -> None:
@@ -257,7 +270,7 @@ class _Maker:
                     options += entry(number, count, left, met)
             if ended and count >= node.minimum and fewest <= (met | absent).bit_count() <= most:
                 options.append(FixedText(mark.close))
-            self._rules[known[left, count, met]] = TermChoice(tuple(options))
+            self._rules[known[left, count, met].rule] = TermChoice(tuple(options))
 
         return Join((FixedText(mark.open), *space, state(0 if node.ordered else (1 << size) - 1, 0, 0)))
 
@@ -286,6 +299,7 @@ class _Maker:
             options: list[Term] = []
             ways = prefix[at] if at < len(prefix) else rest
             if ways is not None and (node.maximum is None or at < node.maximum):
+                spend(_ENTRY_STEPS * len(ways))
                 for marks, way in ways:
                     after = tuple(count + (marks >> bit & 1) for bit, count in enumerate(seen))
                     if all(high is None or count <= high for count, (_, high) in zip(after, node.counts, strict=True)):

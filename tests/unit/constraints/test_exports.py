@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from guideway import constraints as c
-from guideway.constraints import Constraint
+from guideway.constraints import Constraint, exports
 from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
 from guideway.grammar.nodes import Object
 from guideway.grammar.recognizer import accepts, byte_automaton
@@ -277,3 +277,25 @@ def test_work_of_exports_is_limited() -> None:
         with pytest.raises(LimitExceededError, match="before it is exported"):
             export()
         assert time.process_time() - start < 6  # one to two seconds on an idle machine
+
+
+def test_entries_of_objects_count_as_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules of n keys in any order have 2^n states, with n / 2 next keys on average."""
+
+    def export(size: int) -> str:
+        keys = {chr(97 + number): {"type": "null"} for number in range(size)}
+        schema = {"type": "object", "properties": keys, "additionalProperties": False}
+        return c.JsonSchema(schema, key_order="any").to_gbnf()
+
+    monkeypatch.setattr(exports, "EXPORT_WORK", exports.EXPORT_WORK // 100)
+    assert export(8).count("::=") > 256
+    with pytest.raises(LimitExceededError, match="before it is exported"):
+        export(9)
+
+
+def test_a_class_that_occurs_often_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[object] = []
+    write = exports._gbnf_class
+    monkeypatch.setattr(exports, "_gbnf_class", lambda ranges: (written.append(ranges), write(ranges))[1])
+    c.Regex(r"\w*\d?" * 100).to_gbnf()
+    assert len(written) == len(set(written)) == 2
