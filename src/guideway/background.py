@@ -65,7 +65,8 @@ _LEVELS = (0.02, 0.1, 0.5)  # seconds of processor time after which a job is at 
 _SLOTS = (0, 2, len(_LEVELS))  # for each slot, the highest level of its jobs
 _UNITS = 100_000_000  # the units of kernel work that count as one second of processor time
 _ACTIVE = 16  # the maximum number of threads of `run`, and of `submit`, that do not wait for a slot
-_THREADS = 256  # the maximum number of threads of `run`, and of `submit`
+# The maximum number of threads of `run`, and of `submit`. A thread that waits for a slot takes only memory.
+_THREADS = 256
 _TURN_SECONDS = 0.001
 _MOST_PAUSE_SECONDS = 0.005  # the longest time for which Python code waits while generation loops compute
 _PAUSE_SECONDS = 0.0002  # enough for a waiting thread to wake up and to take the lock
@@ -218,10 +219,15 @@ class _Rounds:
         with self._guard:
             self.count += 1
             self._none.clear()
+        _THREAD.is_in_round = True
         _kernel.begin_round()
 
     def end(self) -> None:
+        """End the part of this thread. It has no effect if a fork has ended this part."""
         _kernel.end_round()
+        if not _THREAD.is_in_round:
+            return
+        _THREAD.is_in_round = False
         with self._guard:
             self.count -= 1
             if not self.count:
@@ -258,6 +264,7 @@ class _ThreadState(threading.local):
     has_turn = False
     until: float | None = None  # the time at which this thread's turn ends; None: it is not in a turn
     yields = False  # whether the turn also ends when a round of a generation loop begins
+    is_in_round = False  # whether this thread has begun a part of a round
 
 
 _THREAD = _ThreadState()
@@ -610,12 +617,15 @@ _POOL = _Pool()
 
 
 def _renew() -> None:
+    """Replace the pool in the child of a fork, where the threads do not exist. A round of this thread ends, too."""
     global _POOL
     _POOL = _Pool()
+    _THREAD.is_in_round = False
+    _kernel.end_round()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)  # the threads do not exist in the child
+    os.register_at_fork(after_in_child=_renew)
 atexit.register(lambda: _POOL.close())  # a thread in the kernel must not outlive the interpreter
 
 

@@ -356,7 +356,13 @@ def test_a_round_ends_with_a_fork() -> None:
     try:
         child = os.fork()
         if not child:
-            os._exit(int(background._POOL.rounds.count != 0))
+            rounds, found = background._POOL.rounds, [background._POOL.rounds.count]
+            background.end_round()  # of the round that the fork has ended
+            found.append(rounds.count)
+            background.begin_round()
+            found.append(rounds.count)
+            background.end_round()
+            os._exit(int(found != [0, 0, 1] or rounds.count != 0 or not rounds.wait()))
         assert os.waitpid(child, 0)[1] == 0
     finally:
         background.end_round()

@@ -706,13 +706,13 @@ def step(
         if not row.is_over:
             going.append(row)
     if going and all(row.strides for row in going):
-        if any(row.drafter is not None for row in going):
+        run = speculate if any(row.drafter is not None for row in going) else stride if strides else None
+        if run is not None:
             if deferral is not None:
                 deferral.pause()
-            speculate(going)
-            return
-        if strides:
-            stride(going)
+            run(going)
+            if deferral is not None:
+                deferral.resume()
             return
     # If some rows already generate, a long prompt is divided, so that these rows do not wait for all of it.
     is_chunked = is_shared or any(row.has_drawn for row in going)

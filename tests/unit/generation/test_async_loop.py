@@ -12,6 +12,7 @@ import guideway as gw
 from guideway import background
 from guideway.generation import scheduler
 from guideway.generation.async_loop import Call, Loop, Outbox
+from guideway.generation.deferral import Deferral
 from guideway.generation.plan import Job
 from guideway.generation.scheduler import Row
 from guideway.testing import ConstantModel
@@ -117,12 +118,12 @@ def test_background_threads_pause_only_while_the_loop_computes(
     """Each `begin_round` has its `end_round`, also if the engine fails in the second round."""
     rounds = background._POOL.rounds
     before_draws: list[int] = []
-    in_engine: list[int] = []
+    in_engine: list[tuple[str, int]] = []
     after: list[int] = []
 
     def noting(function: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **options: Any) -> Any:
-            in_engine.append(rounds.count)
+            in_engine.append((function.__name__, rounds.count))
             if error is not None and after:
                 raise error
             return function(*args, **options)
@@ -136,8 +137,8 @@ def test_background_threads_pause_only_while_the_loop_computes(
     monkeypatch.setattr(scheduler, "feed_all", noting(scheduler.feed_all))
     monkeypatch.setattr(scheduler, "speculate", noting(scheduler.speculate))
     monkeypatch.setattr(Row, "draw", draw)
-    options: dict[str, Any] = {"max_tokens": 40, "min_tokens": 40, "prompt_lookup_num_tokens": drafted}
-    job = Job(gw.load("tiny"), [gw.GenerationRequest("x", None)], None, None, options)
+    options: dict[str, Any] = {"max_tokens": 50, "prompt_lookup_num_tokens": drafted}
+    job = Job(gw.load("tiny"), [gw.GenerationRequest("x", gw.Regex("[ab]{40}"))], None, None, options)
     loop, call = Loop(), Call(job, lambda _: after.append(rounds.count), lambda _: None)
     loop._round([call])
     if error is None:
@@ -145,7 +146,24 @@ def test_background_threads_pause_only_while_the_loop_computes(
     else:
         with pytest.raises(error):
             loop._round([call])
-    assert in_engine == [0, 0], "background threads work while the model runs"
-    assert set(before_draws) == {1}
+    name = "speculate" if drafted else "feed_all"
+    assert in_engine == [(name, 0), (name, 0)], "background threads work while the model runs"
+    assert set(before_draws) == (set() if drafted else {1})
     assert set(after) == {0}
     assert rounds.count == 0
+
+
+@pytest.mark.parametrize("drafted", [0, 3])
+def test_background_threads_pause_again_after_the_pass(drafted: int) -> None:
+    """A round can have several steps. The next one begins while background threads pause."""
+    options: dict[str, Any] = {"max_tokens": 50, "prompt_lookup_num_tokens": drafted}
+    job = Job(gw.load("tiny"), [gw.GenerationRequest("x", gw.Regex("[ab]{40}"))], None, None, options)
+    row, deferral, rounds = next(iter(job.rows())), Deferral(), background._POOL.rounds
+    for _ in range(2):  # the prompt, then a pass with proposed tokens or several steps
+        deferral.begin()
+        try:
+            scheduler.step([row], strides=True, deferral=deferral)
+            assert rounds.count == 1
+        finally:
+            deferral.end()
+        assert rounds.count == 0
