@@ -58,10 +58,22 @@ def lark_of(grammar: Grammar, duplicate_keys: bool) -> str:
 
 
 def _checked(grammar: Grammar, duplicate_keys: bool) -> Rules:
-    if is_empty(grammar):
-        raise UnsatisfiableError("no text fits the constraint, so there is nothing to export")
+    _refuse_empty(grammar)
     with BoundedWork(units=EXPORT_WORK, purpose="exported"):
         return _simplified(rules_of(grammar, duplicate_keys=duplicate_keys))
+
+
+def _refuse_empty(grammar: Grammar) -> None:
+    """Raise an error if no text fits, or if that cannot be found out. The test runs once: a plan has several exports."""
+    if grammar.emptiness is None:
+        try:
+            grammar.emptiness = is_empty(grammar)
+        except LimitExceededError as error:
+            grammar.emptiness = str(error)
+    if isinstance(grammar.emptiness, str):
+        raise LimitExceededError(grammar.emptiness)
+    if grammar.emptiness:
+        raise UnsatisfiableError("no text fits the constraint, so there is nothing to export")
 
 
 # -- rules: alternatives that derive no text are removed, and nested concatenations are flattened
@@ -70,13 +82,44 @@ def _checked(grammar: Grammar, duplicate_keys: bool) -> Rules:
 def _simplified(rules: Rules) -> Rules:
     """Return the rules without alternatives that derive no text, and with nested concatenations flattened."""
     productive = [False] * len(rules)
-    changed = True
-    while changed:
-        changed = False
-        for number, rule in reversed(list(enumerate(rules))):  # most rules refer to later ones
-            if not productive[number] and _derives(rule, productive):
-                productive[number] = changed = True
+    left, count = _ordered(rules), len(rules) + 1
+    while len(left) < count:
+        count, tested, left = len(left), left, []
+        for number in tested:
+            productive[number] = _derives(rules[number], productive)
+            if not productive[number]:
+                left.append(number)
     return [_pruned(rule, productive) for rule in rules]
+
+
+def _ordered(rules: Rules) -> list[int]:
+    """Return the numbers of the rules, each after those that it refers to, except in cycles."""
+    order: list[int] = []
+    seen = [False] * len(rules)
+    for root in range(len(rules)):
+        todo = [root]
+        while todo:
+            number = todo.pop()
+            if number < 0:
+                order.append(~number)
+            elif not seen[number]:
+                seen[number] = True
+                todo.append(~number)  # after its references
+                todo += _references(rules[number])
+    return order
+
+
+def _references(term: Term) -> list[int]:
+    found, todo = list[int](), [term]
+    while todo:
+        match todo.pop():
+            case RuleRef(rule):
+                found.append(rule)
+            case Join(parts) | TermChoice(parts):
+                todo += parts
+            case Times(part):
+                todo.append(part)
+    return found
 
 
 def _derives(term: Term, productive: list[bool]) -> bool:
@@ -300,8 +343,7 @@ def regex_of(grammar: Grammar, dialect: RegexDialect) -> str:
     if dialect not in ("rust", "python", "ecma"):
         raise UnsupportedError(f"dialect must be 'rust', 'python' or 'ecma', got {dialect!r}")
     root = grammar.nodes[grammar.root]
-    if is_empty(grammar):
-        raise UnsatisfiableError("no text fits the constraint, so there is nothing to export")
+    _refuse_empty(grammar)
     try:
         with BoundedWork(units=EXPORT_WORK, purpose="exported"):
             rules = _simplified(rules_of(grammar)) if not isinstance(root, Leaf) else None

@@ -40,6 +40,7 @@ MAX_STATES = 5_000
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _SURROGATES = (0xD800, 0xDFFF)
+_CHARACTER_STEPS = 60  # counted for the spellings of a character, which take about 30 microseconds
 Ranges = tuple[tuple[int, int], ...]
 
 
@@ -57,16 +58,34 @@ def _plain(ranges: Ranges) -> Ranges:
     return _without(ranges, *_SURROGATES)
 
 
+def _outside(pairs: list[tuple[int, int]]) -> Ranges:
+    """Return the characters, without surrogates, that are in none of the ranges. These are disjoint."""
+    kept, at = [], 0
+    for low, high in sorted([*pairs, _SURROGATES]):
+        if at < low:
+            kept.append((at, low - 1))
+        at = max(at, high + 1)
+    if at <= MAX_CODE_POINT:
+        kept.append((at, MAX_CODE_POINT))
+    return tuple(kept)
+
+
 # -- spellings
 
 
 class Speller:
-    """Writes out `JsonEscaped` and `Substrings`. Each object is translated once, so results share parts as well."""
+    """Writes out `JsonEscaped` and `Substrings`.
+
+    Each object is translated once, so results share parts as well. In JSON strings, equal characters have one result,
+    and so have the texts outside equal sets of texts, such as the keys of `additionalProperties`.
+    """
 
     def __init__(self) -> None:
         # by the spelling of the `JsonEscaped` around an expression, and by its identity: the expression, which is kept
         # alive, and the result
         self._known: dict[Spelling | None, dict[int, tuple[Regular, Regular]]] = {None: {}, "json": {}, "json-any": {}}
+        self._characters: dict[tuple[str, Spelling], Regular] = {}
+        self._outside: dict[tuple[tuple[str, ...], Spelling], Regular] = {}
 
     def run(self, expression: Regular, spelling: Spelling | None = None) -> Regular:
         """Return the result of `spelled_out` for an expression, with the same errors.
@@ -80,9 +99,52 @@ class Speller:
             if isinstance(one, JsonEscaped):  # contains no other one
                 made = self.run(one.part, one.spelling)
             else:
-                made = _spelled(one, [known[id(part)][1] for part in parts_of(one)], spelling)
+                made = self._spelled(one, [known[id(part)][1] for part in parts_of(one)], spelling)
             known[id(one)] = one, made
         return known[id(expression)][1]
+
+    def _spelled(self, one: Regular, parts: list[Regular], spelling: Spelling | None) -> Regular:
+        """Return an expression with the results of its parts. `spelling` is that of the `JsonEscaped` around it."""
+        match one:
+            case Chars(ranges):
+                return Chars(_plain(ranges)) if spelling is None else _characters(_plain(ranges), spelling)
+            case Literals(texts):
+                if spelling is None:
+                    return one
+                return Union(tuple(Concat(tuple(self._character(char, spelling) for char in text)) for text in texts))
+            case Concat() | Union() | Intersection():
+                return type(one)(tuple(parts))
+            case Repeat(_, least, most):
+                return Repeat(parts[0], least, most)
+            case Complement(part):
+                return Complement(parts[0]) if spelling is None else self._complement(part, parts[0], spelling)
+            case Dfa():
+                return one if spelling is None else _of_graph(one, spelling)
+            case Substrings():
+                graph = graph_of(one)
+                return graph if spelling is None else _of_graph(graph, spelling)
+            case Special(name):
+                raise UnsupportedError(f"the special token {name!r} is not text, so it cannot be exported")
+        raise AssertionError(one)
+
+    def _character(self, char: str, spelling: Spelling) -> Regular:
+        key = (char, spelling)
+        made = self._characters.get(key)
+        if made is None:
+            spend(_CHARACTER_STEPS)
+            made = self._characters[key] = _characters(((ord(char), ord(char)),), spelling)
+        return made
+
+    def _complement(self, part: Regular, spelled: Regular, spelling: Spelling) -> Regular:
+        """Return the spellings of the texts that are not in `part`. `spelled`: the spellings of those that are."""
+        key = (part.texts, spelling) if isinstance(part, Literals) else None
+        made = None if key is None else self._outside.get(key)
+        if made is None:
+            every = Repeat(_characters(((0, MAX_CODE_POINT),), spelling), 0, None)
+            made = Intersection((every, Complement(spelled)))
+            if key is not None:
+                self._outside[key] = made
+        return made
 
 
 def spelled_out(expression: Regular) -> Regular:
@@ -93,35 +155,6 @@ def spelled_out(expression: Regular) -> Regular:
         LimitExceededError: The text of a `Substrings` is too long.
     """
     return Speller().run(expression)
-
-
-def _spelled(one: Regular, parts: list[Regular], spelling: Spelling | None) -> Regular:
-    """Return an expression with the results of its parts. `spelling` is that of the `JsonEscaped` around it."""
-    match one:
-        case Chars(ranges):
-            return Chars(_plain(ranges)) if spelling is None else _characters(_plain(ranges), spelling)
-        case Literals(texts):
-            if spelling is None:
-                return one
-            return Union(tuple(Concat(tuple(_character(char, spelling) for char in text)) for text in texts))
-        case Concat() | Union() | Intersection():
-            return type(one)(tuple(parts))
-        case Repeat(_, least, most):
-            return Repeat(parts[0], least, most)
-        case Complement():
-            other = Complement(parts[0])
-            if spelling is None:
-                return other
-            every = Repeat(_characters(((0, MAX_CODE_POINT),), spelling), 0, None)
-            return Intersection((every, other))
-        case Dfa():
-            return one if spelling is None else _of_graph(one, spelling)
-        case Substrings():
-            graph = graph_of(one)
-            return graph if spelling is None else _of_graph(graph, spelling)
-        case Special(name):
-            raise UnsupportedError(f"the special token {name!r} is not text, so it cannot be exported")
-    raise AssertionError(one)
 
 
 def _of_graph(graph: Dfa, spelling: Spelling) -> Regular:
@@ -158,10 +191,6 @@ def _paths(one: Regular) -> list[list[Chars]]:
         case Union(parts):
             return [path for part in parts for path in _paths(part)]
     raise AssertionError(one)
-
-
-def _character(char: str, spelling: Spelling) -> Regular:
-    return _characters(((ord(char), ord(char)),), spelling)
 
 
 def _characters(ranges: Ranges, spelling: Spelling) -> Regular:
@@ -402,12 +431,8 @@ class _Machine:
                 return self._merged([self.steps(part) for part in parts], self.both, self.never)  # type: ignore[attr-defined]  # numbers
             case ("not", part):
                 inner = self.steps(part)  # type: ignore[arg-type]  # a number
-                left: Ranges = _plain(((0, MAX_CODE_POINT),))
-                made = []
-                for ranges, to in inner:
-                    for low, high in ranges:
-                        left = _without(left, low, high)
-                    made.append((ranges, self.invert(to)))
+                left = _outside([pair for ranges, _ in inner for pair in ranges])
+                made = [(ranges, self.invert(to)) for ranges, to in inner]
                 return [*made, *([(left, self.all)] if left else [])]
             case ("cat", first, rest):
                 ways = [[(ranges, self.cat(to, rest)) for ranges, to in self.steps(first)]]  # type: ignore[arg-type]  # numbers

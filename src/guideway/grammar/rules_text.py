@@ -8,6 +8,7 @@ is impossible, `UnsupportedError` names what a context-free grammar cannot expre
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections import Counter
 from collections.abc import Callable
@@ -163,9 +164,12 @@ class _Maker:
 
     def _reserve(self) -> int:
         if len(self._rules) >= self._limit:
-            raise LimitExceededError(f"the exported grammar needs more than {self._limit:,} rules")
+            raise self._too_many()
         self._rules.append(None)
         return len(self._rules) - 1
+
+    def _too_many(self) -> LimitExceededError:
+        return LimitExceededError(f"the exported grammar needs more than {self._limit:,} rules")
 
     def _node(self, number: int) -> RuleRef:
         if number not in self._nodes:
@@ -175,7 +179,6 @@ class _Maker:
 
     def _define(self, rule: int, number: int) -> None:
         node = self._grammar.nodes[number]
-        place = self._grammar.place(number)
         match node:
             case Leaf(text):
                 self._rules[rule] = self._language(text)
@@ -184,14 +187,14 @@ class _Maker:
             case Alternative(parts):
                 self._rules[rule] = TermChoice(tuple(map(self._node, parts)))
             case Object():
-                self._rules[rule] = self._object(node, place)
+                self._rules[rule] = self._object(node, number)
             case Array():
-                self._rules[rule] = self._array(node, place)
+                self._rules[rule] = self._array(node, number)
             case Number():
                 raise UnsupportedError(
                     "numbers with divisibility or in any spelling are not context-free; remove multipleOf or use the"
                     ' profile "generation"',
-                    place,
+                    self._grammar.place(number),
                 )
             case None:
                 raise AssertionError(number)
@@ -203,20 +206,30 @@ class _Maker:
             return [(0, self._node(value))]
         return [(way.marks, self._node(way.node)) for way in value]
 
-    def _object(self, node: Object, place: str | None) -> Term:
+    def _object(self, node: Object, index: int) -> Term:
         if node.open and not self._duplicates and node.maximum not in (0, 1):
             raise UnsupportedError(
                 "a context-free grammar cannot exclude that an open key occurs twice; set additionalProperties to false"
                 " or pass duplicate_keys=True",
-                place,
+                self._grammar.place(index),
             )
         mark, size = node.punctuation, len(node.properties)
+        values = [self._ways(entry.value) for entry in (*node.properties, *node.open)]
+        if not node.ordered:
+            possible = sum(map(bool, values[:size]))
+            chosen = possible if node.maximum is None else min(node.maximum, possible)
+            sets = (
+                1 << chosen
+                if chosen >= self._limit.bit_length()
+                else sum(math.comb(possible, n) for n in range(chosen + 1))
+            )
+            if sets > self._limit:
+                raise self._too_many()  # each set of properties has a rule
         space: tuple[Term, ...] = (_SPACE,) if mark.space else ()
         comma: tuple[Term, ...] = (FixedText(mark.comma), *space)
         colon: tuple[Term, ...] = (*space, FixedText(mark.colon), *space)
         highest = max(node.minimum, 1) if node.maximum is None else node.maximum
         keys = [self._named(entry.key) for entry in (*node.properties, *node.open)]
-        values = [self._ways(entry.value) for entry in (*node.properties, *node.open)]
         # For each entry and value: the marks, and the terms before the reference to the next state.
         first = [
             [(marks, (key, *colon, way, *space)) for marks, way in ways] for key, ways in zip(keys, values, strict=True)
@@ -274,9 +287,11 @@ class _Maker:
 
         return Join((FixedText(mark.open), *space, state(0 if node.ordered else (1 << size) - 1, 0, 0)))
 
-    def _array(self, node: Array, place: str | None) -> Term:
+    def _array(self, node: Array, index: int) -> Term:
         if node.unique and (node.maximum is None or node.maximum > 1):
-            raise UnsupportedError("a context-free grammar cannot express uniqueItems; remove it", place)
+            raise UnsupportedError(
+                "a context-free grammar cannot express uniqueItems; remove it", self._grammar.place(index)
+            )
         mark = node.punctuation
         space: tuple[Term, ...] = (_SPACE,) if mark.space else ()
         prefix = [self._ways(value) for value in node.prefix]

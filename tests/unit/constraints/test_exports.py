@@ -15,6 +15,7 @@ from guideway.constraints import Constraint, exports
 from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
 from guideway.grammar.nodes import Object
 from guideway.grammar.recognizer import accepts, byte_automaton
+from guideway.grammar.rules_text import rules_of
 from tests.helpers.byte_tokenizer import ByteTokenizer
 
 ITEM = {"type": "array", "items": {"$ref": "#"}, "minItems": 1, "maxItems": 3}
@@ -299,3 +300,44 @@ def test_a_class_that_occurs_often_is_written_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(exports, "_gbnf_class", lambda ranges: (written.append(ranges), write(ranges))[1])
     c.Regex(r"\w*\d?" * 100).to_gbnf()
     assert len(written) == len(set(written)) == 2
+
+
+def test_characters_of_a_key_are_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def export(key: str) -> str:
+        schema = {"type": "object", "properties": {key: {"type": "null"}}, "additionalProperties": False}
+        return c.JsonSchema(schema, profile="exact").to_gbnf()
+
+    monkeypatch.setattr(exports, "EXPORT_WORK", exports.EXPORT_WORK // 100)
+    assert len(export("k" * 2000)) < 20_000
+    with pytest.raises(LimitExceededError, match="before it is exported"):
+        export("".join(chr(0x4E00 + number) for number in range(2000)))
+
+
+def test_objects_with_too_many_sets_of_keys_are_refused_at_once() -> None:
+    def rules(maximum: int, limit: int) -> int:
+        keys = {chr(97 + number): {"type": "null"} for number in range(20)}
+        schema = {"properties": keys, "maxProperties": maximum, "additionalProperties": False, "type": "object"}
+        return len(rules_of(c.JsonSchema(schema, key_order="any").grammar(), limit=limit))
+
+    least = 1 + 20 + 190  # sets with at most two of 20 keys
+    with pytest.raises(LimitExceededError, match="more than 210 rules"):
+        rules(2, least - 1)
+    assert rules(2, 2 * least) > least
+    for maximum in (19, 20):
+        with pytest.raises(LimitExceededError, match="more than 50,000 rules"):
+            rules(maximum, 50_000)
+
+
+def test_a_plan_tests_once_whether_a_text_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    tested: list[object] = []
+
+    def is_empty(grammar: object) -> bool:
+        tested.append(grammar)
+        raise LimitExceededError("too many automaton states")
+
+    monkeypatch.setattr(exports, "is_empty", is_empty)
+    constraint = c.Gbnf('root ::= "a" root | "b"')
+    for export in (constraint.to_gbnf, constraint.to_lark, constraint.to_regex):
+        with pytest.raises(LimitExceededError, match="too many automaton states"):
+            export()
+    assert len(tested) == 1
