@@ -82,8 +82,12 @@ def explain(
 def _report(console: Console, title: str, found: Explanation, as_json: bool) -> None:
     """Print an explanation. Exits with status 1 if the schema is refused, or no text fits."""
     if as_json:
-        rows = [dict(zip(("place", "keyword", "status"), row, strict=True)) for row in found.keyword_report]
-        parts = {"keywords": rows, "refusals": found.refusals, "conflict": found.conflict, "examples": found.examples}
+        parts = {
+            "keywords": found.rows(),
+            "refusals": found.refusals,
+            "conflict": found.conflict,
+            "examples": found.examples,
+        }
         typer.echo(json.dumps(parts, ensure_ascii=False))
     else:
         _show(console, title, found)

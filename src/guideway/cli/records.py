@@ -106,7 +106,8 @@ def extract_all(
     prompts: Any = [made.request(text, chat=model.tokenizer.is_instruct) for text in texts]
     every: Options = {**made.options, "return_exceptions": True}
     quiet: Any = {**every, "progress": False}
-    free: list[Any] = complete(model, [one.prompt for one in prompts], **quiet) if compare and prompts else []
+    plain = [one.prompt if one._error is None else one for one in prompts]  # a request that failed has no prompt
+    free: list[Any] = complete(model, plain, **quiet) if compare and prompts else []
     job = Job(model, prompts, made.source, None, every)
     if positions is not None:
         job.positions = positions

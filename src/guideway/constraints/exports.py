@@ -349,6 +349,10 @@ def regex_of(grammar: Grammar, dialect: RegexDialect) -> str:
             rules = _simplified(rules_of(grammar)) if not isinstance(root, Leaf) else None
             writer = _RegexWriter(rules or [], dialect)
             return writer.leaf(root) if isinstance(root, Leaf) else writer.rule(0)
+    except _RecursiveError:
+        raise UnsupportedError(
+            "a regular expression cannot express a recursive constraint; use to_gbnf() or to_lark()"
+        ) from None
     except RecursionError:
         raise LimitExceededError("the constraint is nested too deeply for a regular expression") from None
 
@@ -373,9 +377,7 @@ class _RegexWriter:
         if number in self._known:
             return self._known[number]
         if number in self._open or len(self._open) > MAX_NESTING:
-            raise _RecursiveError(
-                "a regular expression cannot express a recursive constraint; use to_gbnf() or to_lark()"
-            )
+            raise _RecursiveError
         self._open.append(number)
         text = self._term(self._rules[number])
         self._open.pop()
@@ -472,5 +474,5 @@ class _RegexWriter:
         return edges[start].get(end, "")
 
 
-class _RecursiveError(UnsupportedError):
+class _RecursiveError(Exception):
     """A rule refers to itself, or a chain of references is longer than `MAX_NESTING`."""

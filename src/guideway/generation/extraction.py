@@ -139,7 +139,7 @@ class Extraction:
         try:
             return GenerationRequest(self.prompt(text, chat=chat), self.bound(text), source_text=text)
         except Exception as error:
-            return GenerationRequest.failed(error)
+            return GenerationRequest._failed(error)
 
     def prompt(self, text: str, *, chat: bool) -> str | Messages:
         """Return the prompt of a text: messages if `chat`, else a str.

@@ -102,13 +102,13 @@ class GenerationRequest:
         self._error: Exception | None = None
 
     @classmethod
-    def failed(cls, error: Exception) -> GenerationRequest:
+    def _failed(cls, error: Exception) -> GenerationRequest:
         """Return a request that could not be made. A call raises the error as that of its prompt."""
         request = cls("")
         request._error = error
         return request
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raise the error of a request that could not be made."""
         if self._error is not None:
             raise self._error
@@ -172,7 +172,7 @@ class Plan:
 
         `output` and `options` are those of the call; those of the request replace them.
         """
-        request.check()
+        request._check()
         return cls(
             model,
             output if request.output is _OF_THE_CALL else request.output,

@@ -49,7 +49,7 @@ class BoundedWork:
         self,
         place: str | None = None,
         units: int | None = None,
-        purpose: Literal["compiled", "exported", "sampled"] = "compiled",
+        purpose: Literal["compiled", "exported", "planned", "sampled"] = "compiled",
     ) -> None:
         self._place, self._purpose = place, purpose
         self._units = LOWERING_WORK if units is None else units

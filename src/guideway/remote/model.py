@@ -116,7 +116,7 @@ class RemoteModel(GeneratingModel):
     def _dialogue(self, prompt: Any, output: object, options: Any, sample: int | None, streaming: bool) -> Dialogue:
         source_text = None
         if isinstance(prompt, GenerationRequest):
-            prompt.check()
+            prompt._check()
             own, source_text = prompt.options, prompt.source_text
             options = of_request(options, own)
             output = prompt.output if not _is_default(prompt.output) else output

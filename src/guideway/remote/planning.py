@@ -57,7 +57,7 @@ def make_plan(
     for route in given.routes:
         if route in excluded:
             continue
-        work = BoundedWork(units=max(left, ROUTE_WORK), purpose="exported")
+        work = BoundedWork(units=max(left, ROUTE_WORK), purpose="planned")
         try:
             with work:
                 plan = route_plan(given, route, constraint, on_failure)

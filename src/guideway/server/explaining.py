@@ -14,8 +14,7 @@ from guideway.batch.bodies import read_body
 from guideway.constraints import JsonSchema, of
 from guideway.constraints.json_schema import explain_schema
 from guideway.errors import ConstraintError, InvalidRequestError, UnsatisfiableError
-from guideway.frontends.json_schema.report import Explanation, draw_examples
-from guideway.jsontext.pointer import pointer
+from guideway.frontends.json_schema.report import draw_examples
 from guideway.server.bodies import read_json
 from guideway.server.errors import status_and_object
 from guideway.server.state import ServerState
@@ -57,7 +56,7 @@ def _explained(body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     constraint = of(request.output)
     if isinstance(constraint, JsonSchema):
         found = explain_schema(constraint.schema, examples=_EXAMPLES)
-        rows = _rows("", found)
+        rows = found.rows()
         if found.conflict is not None:
             return _refused(UnsatisfiableError(f"no text can fit: {found.conflict}", found.place), body)
         enforced = sum(one["status"].startswith("enforced") for one in rows)
@@ -112,7 +111,7 @@ def _partial(body: Mapping[str, Any]) -> dict[str, Any]:
         found = explain_schema(schema, examples=0)
     except (ConstraintError, TypeError, ValueError):
         return {}
-    return {"keywords": _rows("", found), "examples": []}
+    return {"keywords": found.rows(), "examples": []}
 
 
 def _schema_of(body: Mapping[str, Any]) -> Any:
@@ -155,27 +154,13 @@ def _keywords_of_tools(tools: list[Any]) -> list[dict[str, str]]:
     for number, tool in enumerate(tools):
         parameters = _parameters_of(tool)
         if isinstance(parameters, Mapping):
-            rows += _rows(f"/{number}/function/parameters", explain_schema(parameters, examples=0))
+            rows += explain_schema(parameters, examples=0).rows(f"/{number}/function/parameters")
     return rows
 
 
 def _parameters_of(tool: Any) -> Any:
     inner = tool.get("function") if isinstance(tool, Mapping) else None
     return inner.get("parameters") if isinstance(inner, Mapping) else None
-
-
-def _rows(prefix: str, found: Explanation) -> list[dict[str, str]]:
-    """Return an object with the place, the name and the status of each keyword, and the reason for a refused keyword.
-
-    `prefix` is put before each place: the JSON Pointer of the schema in the list of tools, or "".
-    """
-    rows = []
-    for place, keyword, status in found.keyword_report:
-        row = {"place": prefix + place, "keyword": keyword, "status": status}
-        if (reason := found.refusals.get(pointer(place, keyword))) is not None:
-            row["reason"] = reason
-        rows.append(row)
-    return rows
 
 
 def _count(things: list[Any], name: str) -> str:

@@ -63,6 +63,8 @@ def test_errors_of_compilation_have_their_place() -> None:
     nested = {"type": "array", "uniqueItems": True, "minItems": 2, "items": {"$ref": "#/$defs/a"}}
     found = explain_schema({"$defs": {"a": nested}, "properties": {"x": {"$ref": "#/$defs/a"}}})
     assert list(found.refusals) == ["/$defs/a"]
+    row = {"place": "/x/$defs/a", "keyword": "", "status": "refused", "reason": found.refusals["/$defs/a"]}
+    assert found.rows("/x")[-1] == row
     found = explain_schema({"type": "object", "properties": {"a": LONG}, "required": ["a"]})
     assert found.place == "/properties/a"
     assert found.conflict is not None
@@ -101,8 +103,10 @@ def test_json(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["explain", str(path), "--json"])
     found = json.loads(result.output)
     assert result.exit_code == 1
-    assert {"place": "/properties/a", "keyword": "pattern", "status": "refused"} in found["keywords"]
-    assert "back-reference" in found["refusals"]["/properties/a/pattern"]
+    reason = found["refusals"]["/properties/a/pattern"]
+    assert "back-reference" in reason
+    row = {"place": "/properties/a", "keyword": "pattern", "status": "refused", "reason": reason}
+    assert found["keywords"] == [{"place": "", "keyword": "properties", "status": "enforced"}, row]
     path.write_text(json.dumps({"const": "é"}), "utf-8")
     result = CliRunner().invoke(app, ["explain", str(path), "--json"])
     assert (result.exit_code, json.loads(result.output)["examples"]) == (0, ['"é"'])

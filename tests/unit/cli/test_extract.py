@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import guideway as gw
+from guideway.cli import records
 from guideway.generation import scheduler
 from tests.helpers.json_lines import lines_of
 
@@ -58,6 +60,28 @@ def test_the_comparison_runs_only_when_it_is_wanted(run: Run) -> None:
     assert not any(name.startswith("without") for name in lines_of(out)[0])
     _, out, _ = run("extract", "Ada is 36.", *SCHEMA, "--json", "--compare", *MODEL)
     assert lines_of(out)[0]["without_constraint_parses"] in (True, False)
+
+
+def test_a_text_without_a_prompt_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def prompt(text: str, schema: object) -> str:
+        if text == "bad":
+            raise ValueError("no prompt")
+        return text
+
+    compared: list[Any] = []
+    real: Any = records.complete
+
+    def complete(*args: Any, **options: Any) -> Any:
+        compared.extend(real(*args, **options))
+        return compared
+
+    monkeypatch.setattr(records, "complete", complete)
+    options = {"prompt": prompt, "max_tokens": 40}
+    schema = gw.JsonSchema({"type": "object", "properties": {"a": {"enum": [1, 2]}}, "additionalProperties": False})
+    found = dict(records.extract_all(gw.load("tiny"), ["bad", "Ada"], schema, options, compare=True))
+    assert isinstance(found[0], ValueError)
+    assert isinstance(compared[0], ValueError)
+    assert found[1].free is compared[1]
 
 
 @pytest.mark.parametrize("rows", [1, 2])

@@ -219,8 +219,9 @@ def test_what_cannot_be_exported_is_refused() -> None:
         c.JsonSchema({"type": "array", "uniqueItems": True}).to_gbnf()
     with pytest.raises(UnsupportedError, match="special token"):
         c.SpecialToken("<x>").to_lark()
-    with pytest.raises(UnsupportedError, match="recursive"):
+    with pytest.raises(UnsupportedError, match="recursive") as found:
         c.JsonSchema(NESTED).to_regex()
+    assert found.type is UnsupportedError
     with pytest.raises(UnsatisfiableError):
         c.JsonSchema({"type": "string", "minLength": 3, "maxLength": 2}).to_gbnf()
     with pytest.raises(LimitExceededError):

@@ -146,5 +146,5 @@ def test_the_routes_of_a_plan_share_a_limit_of_work(monkeypatch: pytest.MonkeyPa
     assert gw.plan("vllm", gw.Lark(lark)).route != "prompt"
     monkeypatch.setattr(planning, "PLAN_WORK", 1)
     monkeypatch.setattr(planning, "ROUTE_WORK", 1)
-    with pytest.raises(LimitExceededError, match="before it is exported"):
+    with pytest.raises(LimitExceededError, match="before it is planned"):
         gw.plan("vllm", gw.Lark(lark), require="exact")

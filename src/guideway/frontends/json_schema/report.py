@@ -218,6 +218,24 @@ class Explanation:
     conflict: str | None = None
     place: str | None = None
 
+    def rows(self, prefix: str = "") -> list[dict[str, str]]:
+        """Return an object with `place`, `keyword` and `status` for each keyword, and `reason` for a refused keyword.
+
+        A schema whose keywords cannot be enforced together has a row with the keyword "", at the end.
+
+        Args:
+            prefix: It is put before each place.
+        """
+        reasons, rows = dict(self.refusals), []
+        for place, keyword, status in self.keyword_report:
+            row = {"place": prefix + place, "keyword": keyword, "status": status}
+            if (reason := reasons.pop(pointer(place, keyword), None)) is not None:
+                row["reason"] = reason
+            rows.append(row)
+        for place, reason in reasons.items():
+            rows.append({"place": prefix + place, "keyword": "", "status": "refused", "reason": reason})
+        return rows
+
 
 def explain(documents: Documents, style: Style, examples: int = 3) -> Explanation:
     """Explain a schema. A schema that is refused or unsatisfiable raises no error: the result says why.
