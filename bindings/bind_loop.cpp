@@ -80,8 +80,8 @@ void bind_loop(nb::module_& m) {
                 return std::tuple(std::exchange(self.calls, 0), std::exchange(self.model, 0), std::exchange(self.mask, 0),
                                   std::exchange(self.copy, 0));
             },
-            "Read and reset the counters: the number of calls of `LoopRows.run_on`, and the seconds spent before these "
-            "calls, computing masks, and applying masks to logits.");
+            "Read and reset the counters: the number of calls of `LoopRows.run_on` that masked logits, and the seconds spent "
+            "between the end of a call of the clock and `run_on`, computing masks, and applying masks to logits.");
     nb::class_<PythonRows>(m, "LoopRows", "The rows of an engine's generation loop. Each step adds one token to each row.")
         .def(
             "__init__",
@@ -149,16 +149,16 @@ void bind_loop(nb::module_& m) {
                 const auto from = given ? table<float>(source) : std::nullopt, to = target.is(source) ? from : table<float>(target);
                 const Turn turn{from && to ? &clock : nullptr};
                 if (!turn.since) return Nothing();
+                clock.model += *turn.since;
                 return self.with([&](LoopRows& rows) {
                     if (!rows.grow_to(id_rows(*given))) return Nothing();
-                    clock.model += *turn.since;
                     return Nothing(rows.run_on(logit_rows(*from), logit_rows(*to), clock));
                 });
             },
             nb::arg("ids"), nb::arg("source"), nb::arg("target").none(), nb::arg("clock"),
             nb::sig("def run_on(self, ids: typing.Any, source: typing.Any, target: typing.Any, clock: LoopClock) -> list[int] | None"),
             "Call `grow_to`, `run` and `mask_logits` in turn, as one call of the clock. Returns the result of "
-            "`mask_logits`. Returns None and changes nothing if the arguments are not NumPy arrays or PyTorch tensors on a "
+            "`mask_logits`. Returns None and changes no row if the arguments are not NumPy arrays or PyTorch tensors on a "
             "CPU (`ids` int64, `source` and `target` float32), if `grow_to` returns False, or if another call of the clock "
             "has not ended.")
         .def(

@@ -264,7 +264,7 @@ class LoopClock:
 
     def take(self) -> tuple[int, float, float, float]:
         """
-        Read and reset the counters: the number of calls of `LoopRows.run_on`, and the seconds spent before these calls, computing masks, and applying masks to logits.
+        Read and reset the counters: the number of calls of `LoopRows.run_on` that masked logits, and the seconds spent between the end of a call of the clock and `run_on`, computing masks, and applying masks to logits.
         """
 
 class LoopRows:
@@ -309,7 +309,7 @@ class LoopRows:
 
     def run_on(self, ids: Any, source: Any, target: Any, clock: LoopClock) -> list[int] | None:
         """
-        Call `grow_to`, `run` and `mask_logits` in turn, as one call of the clock. Returns the result of `mask_logits`. Returns None and changes nothing if the arguments are not NumPy arrays or PyTorch tensors on a CPU (`ids` int64, `source` and `target` float32), if `grow_to` returns False, or if another call of the clock has not ended.
+        Call `grow_to`, `run` and `mask_logits` in turn, as one call of the clock. Returns the result of `mask_logits`. Returns None and changes no row if the arguments are not NumPy arrays or PyTorch tensors on a CPU (`ids` int64, `source` and `target` float32), if `grow_to` returns False, or if another call of the clock has not ended.
         """
 
     def begin(self, masks: numpy.typing.NDArray[numpy.uint32]) -> None:

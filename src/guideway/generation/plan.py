@@ -416,6 +416,7 @@ class Plan:
         start = len(session) - len(tokens)
         if tokens and tokens[-1] in session.tokenizer.eos_ids:
             tokens = tokens[:-1]
+        changed = row.earlier or row.divergence  # the first, also if a later one halts the row
         return GenerationState(
             tuple(session.tokens[:start]),
             tuple(tokens),
@@ -426,7 +427,7 @@ class Plan:
             tuple(row.steps[: len(tokens)]),
             session.kv_cache() if self.settings.return_kv_cache else None,
             row.watch.healed,
-            found if (found := row.divergence) is not None and found.position < start + len(tokens) else None,
+            changed if changed is not None and changed.position < start + len(tokens) else None,
         )
 
 

@@ -1,9 +1,11 @@
-"""The substrings of a text as a regular language: word boundaries, letters of the other case, white space.
+"""The substrings of a text as a regular language.
 
-Letters, digits, combining marks and `_` form words, as for `\\b` in a pattern. Any other character is a word by itself,
-and so is a letter of a script without spaces between words (Han, kana, Thai, …). With word boundaries, a substring
-begins and ends at the boundary of a word. It never begins or ends with white space, before a combining mark, or inside
-an emoji of several code points.
+Options limit the substrings to whole words, allow letters in either case, and normalise white space.
+
+Letters, digits, combining marks and connector punctuation such as `_` form words. Most other characters are words by
+themselves, and so are letters of scripts without spaces between words (Han, kana, Thai, …). With `word_boundaries`, a
+substring begins and ends at word boundaries, but not with white space. There is no boundary between a character other
+than white space and its combining marks, or inside an emoji of several code points.
 """
 
 from __future__ import annotations
@@ -50,8 +52,8 @@ _NO_SPACES = _ranges(
 """Characters of scripts that are written without spaces between words."""
 
 _JOINERS = _ranges((0x200C, 0x200D))
-_EXTENDERS = _ranges((0xFE00, 0xFE0F), (0x1F3FB, 0x1F3FF), (0xE0100, 0xE01EF))
-"""Variation selectors, and skin tones."""
+_EXTENDERS = _ranges((0xFE00, 0xFE0F), (0x1F3FB, 0x1F3FF), (0xE0020, 0xE007F), (0xE0100, 0xE01EF))
+"""Variation selectors, skin tones, and tag characters, with which flags of regions such as Scotland are written."""
 
 _REGIONS = _ranges((0x1F1E6, 0x1F1FF))
 """Regional indicators. Two of them are displayed as a flag."""

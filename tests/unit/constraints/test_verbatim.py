@@ -44,6 +44,7 @@ PIECES = [
     "/",
 ]
 BYTES = [bytes([code]) for code in range(256)]
+SCOTLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
 
 
 def vocabulary(rng: random.Random, text: str) -> Vocabulary:
@@ -154,6 +155,7 @@ def test_every_spelling_of_the_exact_profile() -> None:
         ("cafe\u0301 ole", ["cafe\u0301"], ["cafe", "\u0301"]),
         ("👩\u200d🚀 ok", ["👩\u200d🚀", "ok"], ["👩", "🚀", "👩\u200d"]),
         ("👍🏽!", ["👍🏽", "!"], ["👍"]),
+        (f"{SCOTLAND} {SCOTLAND}x", [SCOTLAND, f"{SCOTLAND}x", "x"], ["\U0001f3f4", SCOTLAND[:-1], SCOTLAND[1:]]),
         ("a\r\nb", ["a\r\nb", "a"], ["a\r", "\nb"]),
         ("x_1-y", ["x_1", "y", "x_1-y", "-"], ["x", "1"]),
         ("ภาษาไทย", ["ภาษา", "ไทย"], []),
@@ -265,6 +267,8 @@ def class_of(char: str) -> int:
         return joiner
     if "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef" or "\U0001f3fb" <= char <= "\U0001f3ff":
         return extender
+    if "\U000e0020" <= char <= "\U000e007f":
+        return extender
     if kind.startswith("M"):
         return mark
     if NO_SPACES.match(char):
@@ -274,7 +278,7 @@ def class_of(char: str) -> int:
 
 def test_classes_of_characters() -> None:
     codes = [*range(0x3400), *range(0xA000, 0xAC80), *range(0xF800, 0x10100), *range(0x1AF00, 0x1FB00)]
-    codes += [*range(0x10100, 0x110000, 97), 0x1FFFF, 0x20000, 0x3FFFF, 0x40000, 0xE0100, 0xE01EF, 0x10FFFF]
+    codes += [*range(0x10100, 0x110000, 97), 0x1FFFF, 0x20000, 0x3FFFF, 0x40000, *range(0xE0000, 0xE0200), 0x10FFFF]
     text = "".join(map(chr, codes))
     assert _classes(text).tolist() == [class_of(char) for char in text]
     assert _classes("").tolist() == []

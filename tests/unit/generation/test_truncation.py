@@ -250,6 +250,9 @@ def test_a_resumed_text_is_not_refused_for_an_earlier_truncation() -> None:
     later = error.value.generation.truncation
     assert later is not None
     assert later.token_index > found.truncation.token_index
+    halted = error.value.generation.state
+    assert halted.divergence == state.divergence is not None
+    assert gw.resume(model, halted, max_tokens=30).truncation == found.truncation
 
 
 def test_on_truncation_raise(tiny: gw.Model) -> None:

@@ -190,7 +190,7 @@ class Rows:
 
         Returns:
             The masked rows in which no token has a logit above -inf. None: the types are not supported, the rows are
-            not those of the last call with one more token each, or another call is using the clock. Nothing has changed
+            not those of the last call with one more token each, or another call is using the clock. No row has changed
             then.
         """
         try:

@@ -257,6 +257,22 @@ def test_timings_say_where_the_loop_s_time_went() -> None:
     assert 0 <= timings.overlap <= timings.mask < 0.02
 
 
+def test_the_time_of_the_model_is_measured_if_the_kernel_call_finds_other_rows() -> None:
+    """Rows that moved, as in beam search, are masked by the slower path."""
+    processor = Processor(gw.Regex("[ab]+"), VOCABULARY)
+    run(processor, [[1], [1]], np.zeros((2, 8), np.float32))
+    logits = np.zeros((2, 8), np.float32)
+    sleep(0.02)
+    assert processor.masked(np.array([[1, 1], [1, 2]]), logits, logits) == []
+    sleep(0.02)
+    moved = np.array([[1, 2, 1], [1, 2, 2]])
+    assert processor.masked(moved, logits, logits) is None
+    run(processor, moved.tolist(), logits)
+    timings = processor.timings
+    assert timings.calls == 3
+    assert timings.model >= 0.04
+
+
 def test_a_list_of_constraints_needs_one_per_prompt() -> None:
     """Rows of a prompt that `generate` repeats are equal; other rows are other prompts."""
     first, second = gw.Regex("a"), gw.Regex("b")
