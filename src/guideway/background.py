@@ -377,11 +377,14 @@ def _check_caller() -> None:
 
 
 def call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return the result of a function that works in the kernel, without the GIL.
+    """Call a function that works in the kernel, without the GIL, and return its result.
 
     In a block of `turn`, other threads run Python code meanwhile, and the work is limited to that of the job's level. If
-    it needs more, the function is called again at the next level. Raises `WorkDeferred` only for an outer limit of
-    `bound_work`.
+    the work exceeds this limit, the job moves to the next level and the function is called again.
+
+    Raises:
+        WorkDeferred: The work exceeds a lower limit, which the caller has set by `bound_work`.
+        Cancelled: The caller of the background thread does not wait any more, or the pool of threads is closed.
     """
     job = _THREAD.job
     if job is None or _THREAD.until is None:

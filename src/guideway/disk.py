@@ -154,7 +154,10 @@ class DiskCache:
         return sorted(found, key=lambda entry: (entry.used, entry.key))
 
     def trim(self) -> None:
-        """Delete temporary files without a writer, and the least recently used entries beyond the budget."""
+        """Delete abandoned temporary files (`_is_orphan`) and, if the entries exceed the budget, some of the entries.
+
+        The least recently used entries are deleted until the others have at most 90 % of the budget.
+        """
         total = 0  # the bytes of entries; other files do not count
         for name, status in self._files():
             if _NAME.fullmatch(name):

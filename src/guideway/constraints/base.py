@@ -106,7 +106,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
         return root.text if isinstance(root, Leaf) else None
 
     def repeat(self, least: int = 0, most: int | None = None, *, separator: str = "") -> Constraint[str]:
-        """Return this constraint repeated. The value is the text.
+        """Return a constraint that allows repetitions of this one. The value is the text.
 
         Args:
             least: The minimum number of repetitions.
@@ -121,23 +121,23 @@ class Constraint(Structured, ABC, Generic[T_co]):
         return Repeated(self, least, most, separator)
 
     def optional(self) -> Constraint[str]:
-        """Return this constraint or the empty text. The value is the text."""
+        """Return a constraint that allows the texts of this one and the empty text. The value is the text."""
         return self.repeat(0, 1)
 
     def exactly(self, count: int, *, separator: str = "") -> Constraint[str]:
-        """Return `count` repetitions. The value is the text."""
+        """Return a constraint that allows `count` repetitions of this one. The value is the text."""
         return self.repeat(count, count, separator=separator)
 
     def at_least(self, count: int, *, separator: str = "") -> Constraint[str]:
-        """Return `count` or more repetitions. The value is the text."""
+        """Return a constraint that allows `count` or more repetitions of this one. The value is the text."""
         return self.repeat(count, None, separator=separator)
 
     def at_most(self, count: int, *, separator: str = "") -> Constraint[str]:
-        """Return 0 to `count` repetitions. The value is the text."""
+        """Return a constraint that allows 0 to `count` repetitions of this one. The value is the text."""
         return self.repeat(0, count, separator=separator)
 
     def between(self, least: int, most: int, *, separator: str = "") -> Constraint[str]:
-        """Return `least` to `most` repetitions. The value is the text."""
+        """Return a constraint that allows `least` to `most` repetitions of this one. The value is the text."""
         return self.repeat(least, most, separator=separator)
 
     def capture(self, name: str) -> Constraint[T_co]:

@@ -315,10 +315,10 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         return has_format([self._document, self._supplied])
 
     @property
-    def quotations(self) -> tuple[Source, ...]:
-        """The source text, prepared for each set of options of the format "verbatim" in the schema.
+    def quoted_sources(self) -> tuple[Source, ...]:
+        """The source text as `Source` objects, one for each spelling of the format "verbatim" in the schema.
 
-        Empty without a source text.
+        The tuple is empty if there is no source text.
         """
         return tuple(self._sources.values())
 

@@ -133,9 +133,12 @@ class PythonType(Constraint[T_co]):
         return self._json.is_verbatim
 
     @property
-    def quotations(self) -> tuple[Source, ...]:
-        """The source text, prepared for each set of options of `Verbatim()`; empty without a source text."""
-        return self._json.quotations
+    def quoted_sources(self) -> tuple[Source, ...]:
+        """The source text as `Source` objects, one for each set of options of `Verbatim()`.
+
+        The tuple is empty if there is no source text.
+        """
+        return self._json.quoted_sources
 
     @property
     def quoted(self) -> str | None:

@@ -73,13 +73,13 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
 
     @cached_property
     def unreachable(self) -> tuple[str, ...]:
-        """Rules that are not reachable from the start symbol."""
+        """The names of the rules that are not reachable from the start symbol."""
         found: tuple[str, ...] = self._derived("unreachable")
         return found
 
     @cached_property
     def unproductive(self) -> tuple[str, ...]:
-        """Rules that derive no finite text. Alternatives that need them are omitted."""
+        """The names of the rules that derive no finite text. Alternatives that need them are omitted."""
         found: tuple[str, ...] = self._derived("unproductive")
         return found
 

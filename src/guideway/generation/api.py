@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from guideway.generation.extraction import EXTRACTION_OPTIONS, ExtractionOptions, extraction_job
 from guideway.generation.options import BaseOptions, Options, Prompt, Prompts, with_options
 from guideway.generation.plan import GenerationRequest, Job
-from guideway.generation.protocol import AnyModel, dispatched, local
+from guideway.generation.protocol import AnyModel, as_model_base, dispatched
 from guideway.generation.results import Generation
 from guideway.generation.streams import PartialValue, Stream, TextChunk, moving, only_values, pieces_of, run, values_of
 
@@ -95,7 +95,7 @@ def generate(
     """Generate text with a model, and return it as a value.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
         output: A type or a constraint that the text must fit. None: free text.
         n: The number of values for each prompt; the result is then a list for each prompt. None: one value.
@@ -111,15 +111,15 @@ def generate(
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
-        LimitExceededError: `output` exceeds a limit, or tokens were removed more than 512 times without progress,
-            because of `bad_words` or `max_tokens`.
+        LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
+            each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
-    return only_values(run(Job(local(model), prompt, output, n, options)))
+    return only_values(run(Job(as_model_base(model), prompt, output, n, options)))
 
 
 # fmt: off
@@ -183,7 +183,7 @@ def complete(
     """Generate text with a model, and return the value with its text, tokens, finish reason and timings.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
         output: A type or a constraint that the text must fit. None: free text.
         n: The number of generations for each prompt; the result is then a list for each prompt. None: one generation.
@@ -198,15 +198,15 @@ def complete(
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
-        LimitExceededError: `output` exceeds a limit, or tokens were removed more than 512 times without progress,
-            because of `bad_words` or `max_tokens`.
+        LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
+            each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
-    return run(Job(local(model), prompt, output, n, options))
+    return run(Job(as_model_base(model), prompt, output, n, options))
 
 
 # fmt: off
@@ -245,7 +245,7 @@ def extract(model: AnyModel, text: str | list[str], output: object, **options: A
     """Read a text into a typed record. The prompt is built from the text and the type.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         text: The text, or a list of texts.
         output: A Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`.
         **options: Generation options, see `guideway.generation.OPTIONS` and `EXTRACTION_OPTIONS`.
@@ -259,15 +259,15 @@ def extract(model: AnyModel, text: str | list[str], output: object, **options: A
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
-        LimitExceededError: `output` exceeds a limit, or tokens were removed more than 512 times without progress,
-            because of `bad_words` or `max_tokens`.
+        LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
+            each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
-    return only_values(run(extraction_job(local(model), text, output, options)))
+    return only_values(run(extraction_job(as_model_base(model), text, output, options)))
 
 
 # fmt: off
@@ -289,7 +289,7 @@ def complete_extract(model: AnyModel, text: str | list[str], output: object, **o
     """Read a text into a typed record as `extract` does, and return it with its tokens and its spans in the text.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         text: The text, or a list of texts.
         output: A Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`.
         **options: Generation options, see `guideway.generation.OPTIONS` and `EXTRACTION_OPTIONS`.
@@ -302,7 +302,7 @@ def complete_extract(model: AnyModel, text: str | list[str], output: object, **o
         TypeError: As in `extract`.
         ValueError: As in `extract`.
     """
-    return run(extraction_job(local(model), text, output, options))
+    return run(extraction_job(as_model_base(model), text, output, options))
 
 
 # fmt: off
@@ -321,14 +321,16 @@ def stream(model: AnyModel, prompt: Prompt | GenerationRequest, output: object =
 def stream(
     model: AnyModel, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
-    """Generate text with a model, and yield it in chunks. Joined, they are the text that `complete` returns.
+    """Generate text with a model, and yield it in chunks.
+
+    Without `retries`, the joined chunks are the text that `complete` returns.
 
     A chunk is never empty, never ends inside a character, and never contains what may become part of a stop string or
     of a banned string. With `retries`, the chunks are those of the first attempt, even if its value is rejected;
     `Stream.results` has the last attempt.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
         output: A type or a constraint that the text must fit. None: free text.
         n: The number of texts for each prompt. None: one.
@@ -343,16 +345,16 @@ def stream(
             and `allow_truncation` is not set.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
-        UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
-        LimitExceededError: `output` exceeds a limit, or tokens were removed more than 512 times without progress,
-            because of `bad_words` or `max_tokens`.
+        UnsatisfiableError: No text fits `output`, or no continuation of the yielded text fits without a banned string.
+        LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
+            each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
-    job = Job(local(model), prompt, output, n, options)
+    job = Job(as_model_base(model), prompt, output, n, options)
     pieces = (piece for moved in moving(job) for piece in pieces_of(job, moved))
     if job.many or n is not None:
         return Stream(job, pieces)
@@ -373,7 +375,7 @@ def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpac
     """Generate a value, and yield what is generated of it each time that this changes. Unfinished strings are included.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         prompt: One prompt.
         output: A type, a `JsonSchema`, a `Reasoning` or `ToolCalls`.
         **options: Generation options, see `guideway.generation.OPTIONS`.
@@ -387,15 +389,15 @@ def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpac
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
-        LimitExceededError: `output` exceeds a limit, or tokens were removed more than 512 times without progress,
-            because of `bad_words` or `max_tokens`.
+        LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
+            each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
-    return _values(Job(local(model), prompt, output, None, options))
+    return _values(Job(as_model_base(model), prompt, output, None, options))
 
 
 # fmt: off
@@ -412,7 +414,7 @@ def stream_extract(model: AnyModel, text: str, output: object, **options: Any) -
     """Read a text into a typed record as `extract` does, and yield what is generated of it each time that this changes.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         text: The text.
         output: A Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`.
         **options: Generation options, see `guideway.generation.OPTIONS` and `EXTRACTION_OPTIONS`.
@@ -426,15 +428,15 @@ def stream_extract(model: AnyModel, text: str, output: object, **options: Any) -
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
-        LimitExceededError: `output` exceeds a limit, or tokens were removed more than 512 times without progress,
-            because of `bad_words` or `max_tokens`.
+        LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
+            each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
-    return _values(extraction_job(local(model), text, output, options))
+    return _values(extraction_job(as_model_base(model), text, output, options))
 
 
 def _values(job: Job) -> Stream[PartialValue[Any]]:

@@ -18,7 +18,7 @@ from guideway.generation.async_loop import Call, loop_of
 from guideway.generation.extraction import EXTRACTION_OPTIONS, ExtractionOptions, extraction_job
 from guideway.generation.options import BaseOptions, Options, Prompt, Prompts, with_options
 from guideway.generation.plan import GenerationRequest, Job
-from guideway.generation.protocol import AnyModel, dispatched, local
+from guideway.generation.protocol import AnyModel, as_model_base, dispatched
 from guideway.generation.results import Generation
 from guideway.generation.scheduler import Row
 from guideway.generation.streams import PartialValue, TextChunk, only_values, pieces_of, values_of
@@ -95,7 +95,7 @@ async def agenerate(
     """The async variant of `generate`.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
         output: A type or a constraint that the text must fit. None: free text.
         n: The number of values for each prompt. None: one value.
@@ -109,7 +109,7 @@ async def agenerate(
         TypeError: As in `generate`.
         ValueError: As in `generate`.
     """
-    return only_values(await results_of(await background.run(Job, local(model), prompt, output, n, options)))
+    return only_values(await results_of(await background.run(Job, as_model_base(model), prompt, output, n, options)))
 
 
 # fmt: off
@@ -173,7 +173,7 @@ async def acomplete(
     """The async variant of `complete`.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
         output: A type or a constraint that the text must fit. None: free text.
         n: The number of generations for each prompt. None: one generation.
@@ -187,7 +187,7 @@ async def acomplete(
         TypeError: As in `complete`.
         ValueError: As in `complete`.
     """
-    return await results_of(await background.run(Job, local(model), prompt, output, n, options))
+    return await results_of(await background.run(Job, as_model_base(model), prompt, output, n, options))
 
 
 # fmt: off
@@ -226,7 +226,7 @@ async def aextract(model: AnyModel, text: str | list[str], output: object, **opt
     """The async variant of `extract`.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         text: The text, or a list of texts.
         output: A Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`.
         **options: Generation options, see `guideway.generation.OPTIONS` and `EXTRACTION_OPTIONS`.
@@ -239,7 +239,9 @@ async def aextract(model: AnyModel, text: str | list[str], output: object, **opt
         TypeError: As in `extract`.
         ValueError: As in `extract`.
     """
-    return only_values(await results_of(await background.run(extraction_job, local(model), text, output, options)))
+    return only_values(
+        await results_of(await background.run(extraction_job, as_model_base(model), text, output, options))
+    )
 
 
 # fmt: off
@@ -261,7 +263,7 @@ async def astream(
     """The async variant of `stream`.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
         output: A type or a constraint that the text must fit. None: free text.
         n: The number of texts for each prompt. None: one.
@@ -276,7 +278,7 @@ async def astream(
         TypeError: As in `stream`.
         ValueError: As in `stream`.
     """
-    job = await background.run(Job, local(model), prompt, output, n, options)
+    job = await background.run(Job, as_model_base(model), prompt, output, n, options)
     single = not job.many and n is None
     async for piece in rounds_of(job, lambda moved: pieces_of(job, moved)):
         yield piece.text if single else piece
@@ -298,7 +300,7 @@ async def astream_values(
     """The async variant of `stream_values`.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         prompt: One prompt.
         output: A type, a `JsonSchema`, a `Reasoning` or `ToolCalls`.
         **options: Generation options, see `guideway.generation.OPTIONS`.
@@ -312,7 +314,7 @@ async def astream_values(
         TypeError: As in `stream_values`.
         ValueError: As in `stream_values`.
     """
-    job = await background.run(Job, local(model), prompt, output, None, options)
+    job = await background.run(Job, as_model_base(model), prompt, output, None, options)
     if job.many:
         raise TypeError("a stream of values takes one prompt, not a list")
     growth = values_of(job)

@@ -262,7 +262,10 @@ class _PathSearch:
                 heapq.heappush(self._open, (-probability, next(self._order), after, text))
 
     def _complete(self, text: bytes) -> int | None:
-        """Return the index of the option with which a text begins, if no other option is still possible; else None."""
+        """Return the index of the longest option that is a prefix of `text`.
+
+        None: there is none, or `text` can still become another option.
+        """
         best = None
         for number, one in enumerate(self._texts):
             decided = text.startswith(one) and (not self._longer[number] or len(text) > len(one))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from guideway.sessions import ModelBase
 
-__all__ = ["AnyModel", "GeneratingModel", "dispatched", "local"]
+__all__ = ["AnyModel", "GeneratingModel", "as_model_base", "dispatched"]
 
 
 class GeneratingModel(ABC):
@@ -82,7 +82,7 @@ AnyModel = ModelBase | GeneratingModel
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def local(model: AnyModel) -> ModelBase:
+def as_model_base(model: AnyModel) -> ModelBase:
     """Return the argument with the type `ModelBase` for type checkers. Nothing is checked.
 
     `dispatched` has handled every `GeneratingModel` before; `check_model` refuses other values later.

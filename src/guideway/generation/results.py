@@ -223,7 +223,7 @@ class Generation(Generic[T_co]):
         if self.source_text is None:
             raise ValueError("spans need a source text: use complete_extract, or GenerationRequest(source_text=...)")
         source = self.state.source
-        ways = source.quotations if isinstance(source, (JsonSchema, PythonType)) else ()
+        ways = source.quoted_sources if isinstance(source, (JsonSchema, PythonType)) else ()
         return spans_of(self.text, self.source_text, ways)
 
     @property

@@ -181,8 +181,8 @@ class Row:
     def divergence(self) -> Divergence | None:
         """The first token of the output that the token budget changed; None: there is none.
 
-        This is `earlier`, if there is one. With `halt_on_divergence`, it is `earlier` only if the budget changed no
-        token since the row was resumed.
+        If the row was resumed and has `earlier`, this is `earlier`. Exception: with `halt_on_divergence`, it is the
+        first token changed since the row was resumed, before which the row halts, and `earlier` only if there is none.
         """
         if self.earlier is not None and not self.limits.halt_on_divergence:
             return self.earlier

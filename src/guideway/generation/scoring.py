@@ -12,7 +12,7 @@ import numpy as np
 from guideway.arguments import integer
 from guideway.generation.options import BATCH, Prompt, Prompts
 from guideway.generation.plan import Plan, is_many
-from guideway.generation.protocol import AnyModel, dispatched, local
+from guideway.generation.protocol import AnyModel, as_model_base, dispatched
 from guideway.sampling import log_softmax
 from guideway.sessions import ModelBase, Session, feed_all
 
@@ -53,7 +53,7 @@ def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = F
     the tokenizer encodes it to; other tokens with the same text do not count.
 
     Args:
-        model: The model, from `guideway.load`.
+        model: The model, from `guideway.load` or `guideway.remote`.
         prompt: A prompt, or a list of prompts.
         options: The options.
         end: Whether an end token follows each option, so that one option ("no") may be a prefix of another ("none").
@@ -68,7 +68,7 @@ def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = F
             of those of another without `end=True`, or `end=True` is given and the tokenizer has no EOS token.
         ContextOverflowError: Prompt and option do not fit the model's context.
     """
-    model = local(model)
+    model = as_model_base(model)
     plan = Plan(model, None, {})
     if is_many(prompt):
         return [score(model, one, options, end=end, batch_size=batch_size) for one in prompt]

@@ -41,7 +41,7 @@ class Watch:
 
     @property
     def data(self) -> bytes:
-        """The bytes of the text so far, up to a stop string."""
+        """The bytes of the output so far, without the stop string that was found and the bytes after it."""
         return bytes(self._data[self.skipped : self.cut])
 
     @property

@@ -27,8 +27,11 @@ def loads(text: str, **hooks: Any) -> Any:
     A text that is nested deeper than `MAX_C_DEPTH` is decoded without recursion. The hooks are then ignored.
 
     Raises:
-        ValueError: The text is not JSON. For a deep text, this is an `InvalidConstraintError`.
-        LimitExceededError: A deep text has too many values, or a number with too many digits.
+        ValueError: The text is not JSON, or a number has more digits than Python's limit for int.
+        InvalidConstraintError: A deep text is not JSON, a string in it has a lone surrogate, or the text of a number in
+            it has more than `MAX_DIGITS` characters.
+        LimitExceededError: A deep text has too many values, or a number in it has too many digits before or after the
+            point.
     """
     if not is_deeper(text, MAX_C_DEPTH):
         return json.loads(text, **hooks)
@@ -36,13 +39,16 @@ def loads(text: str, **hooks: Any) -> Any:
 
 
 def decode_prefix(text: str, start: int, **hooks: Any) -> tuple[Any, int]:
-    """Return the JSON value that begins at the index `start`, and the index after it. The time is linear in the value.
+    """Return the JSON value that begins at the index `start`, and the index after it.
 
+    The time is linear in the length of the value's text.
     `hooks` are the arguments of `json.JSONDecoder`. They are ignored for a value deeper than `MAX_C_DEPTH`.
 
     Raises:
-        ValueError: No JSON value begins there. For a deep value, this may be an `InvalidConstraintError`.
-        LimitExceededError: A deep value has too many values, or a number with too many digits.
+        ValueError: No JSON value begins there, a deep value has no end, or a number has more digits than Python's limit
+            for int.
+        InvalidConstraintError: As in `loads`, for a deep value.
+        LimitExceededError: As in `loads`, for a deep value.
     """
     depth, end = nesting(text, start) if text.startswith(("{", "["), start) else (0, None)
     if depth <= MAX_C_DEPTH:

@@ -37,7 +37,7 @@ class PooledSession:
         self._options = options
         self._session: Session | None = None
         self._matcher: Matcher | None = None  # the matcher of a saved session
-        self._parts: Session | None = None  # a closed session that could not be saved; it has no KV cache
+        self._unsaved: Session | None = None  # could not be saved: its tokens are kept, its KV cache was released
         self._lease: Lease | None = None
         self._is_closed = False
         self._cleanup = weakref.finalize(self, _remove, file)
@@ -45,7 +45,7 @@ class PooledSession:
     @property
     def is_parked(self) -> bool:
         """Whether the model was unloaded since the last block, so that the next block restores the session."""
-        return self._session is None and (self._parts is not None or self._file.exists())
+        return self._session is None and (self._unsaved is not None or self._file.exists())
 
     def __enter__(self) -> Session:
         lease = self._new_lease()
@@ -74,7 +74,7 @@ class PooledSession:
     def close(self) -> None:
         """Close the session, and delete its file. It cannot be used again."""
         self._is_closed = True
-        session, self._session, self._parts = self._session, None, None
+        session, self._session, self._unsaved = self._session, None, None
         if session is not None:
             session.close()
         self._cleanup()
@@ -82,7 +82,8 @@ class PooledSession:
     def park(self) -> None:
         """Save the session, and release its memory. The pool calls this before it unloads the model.
 
-        If the session cannot be saved, its tokens stay in memory, and the next block runs them again.
+        If the session cannot be saved, its tokens stay in memory, and the model runs them again in the next `with`
+        block.
         """
         session, self._session = self._session, None
         if session is None:
@@ -92,7 +93,7 @@ class PooledSession:
         try:
             session.save(self._file)
         except (GuidewayError, OSError):  # saving failed: only the KV cache is lost
-            self._parts = session
+            self._unsaved = session
         session.close()
 
     def _new_lease(self) -> Lease:
@@ -117,11 +118,11 @@ class PooledSession:
             raise EngineError(f"{self.name!r} is served by an API, so it has no sessions")
         if not self.is_parked:
             return model.session(**self._options)
-        if self._parts is None:
+        if self._unsaved is None:
             session = model.load_session(self._file)
             _remove(self._file)
         else:
-            old, self._parts = self._parts, None
+            old, self._unsaved = self._unsaved, None
             session = Session(model, seed=old.seed, row=old.row, sampler=old.sampler, tokens=old.tokens)
             session.memory, session.divergence = old.memory, old.divergence
         session.constrain(self._matcher)

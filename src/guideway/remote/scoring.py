@@ -1,4 +1,7 @@
-"""`score` for endpoints that return log-probabilities. Without an exact score, `UnsupportedError` is raised.
+"""`score` for endpoints that return log-probabilities.
+
+`UnsupportedError` is raised if these do not give the exact score of an option. There are two kinds
+(`Capabilities.logprobs`):
 
 prompt   The endpoint returns the log-probability of every token of the prompt (vLLM). One request is sent for each
          option; the option is the prefill (the beginning of the answer).

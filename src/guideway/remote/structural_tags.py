@@ -13,8 +13,8 @@ __all__ = ["structural_tag_of"]
 def structural_tag_of(constraint: Constraint[Any], export: Callable[[Constraint[Any]], str]) -> dict[str, Any] | None:
     """Return the structural tag that allows the same texts; None if there is none.
 
-    A structural tag cannot limit the number of tags in free text. For tags between separators it can only require at
-    least one tag, or allow at most one.
+    A structural tag for free text cannot state a minimum or maximum number of tags. For tags between separators it can
+    state only a minimum of 1 and a maximum of 1.
 
     Args:
         constraint: The constraint; None is returned for all classes but `Tags`.

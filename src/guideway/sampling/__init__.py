@@ -4,12 +4,12 @@ The package does not know constraints: a token that is not allowed has the logit
 
 sampler.py      `Sampler`: the stages, their parameters and order, and checks
 chain.py        `draw`: applies the stages and draws
-native.py       the same draw in the kernel, for the common stages
-device_rows.py  draws of a batch on the device of its logits; copies of logits
+native.py       the same draw in the kernel, for the samplers that it implements (`Sampler.kernel`)
+device_rows.py  draws of a batch on the device of its logits; copies of logits to main memory
 stages.py       truncation: top-k, top-p, min-p, typical, tail-free, top-a, top-n-sigma, XTC; temperature
 repeats.py      penalties, DRY, logit bias
 mirostat.py     Mirostat 1 and 2
-random.py       stateless random numbers
+random.py       hash-based random numbers
 report.py       `report`: probabilities under the model and under the mask
 """
 

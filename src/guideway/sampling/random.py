@@ -1,4 +1,4 @@
-"""Stateless random numbers: a hash of the seed and of the position of the draw."""
+"""Hash-based random numbers: a random number is a hash of the seed, the row and the position of the draw."""
 
 from __future__ import annotations
 

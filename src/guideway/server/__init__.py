@@ -16,7 +16,7 @@ files.py       `/v1/files`
 batches.py     `/v1/batches`
 inspection.py  `/guideway/check`, `score`, `plan`
 session_routes.py `/guideway/sessions`
-echo.py        additions to answers: the prompt, and the report of this server
+echo.py        optional parts of answers: the prompt, and a report about the generation
 running.py     `ServedRequest`: a request in the generation loop of its model
 chunks.py      the chunks of streams
 reply_stream.py  reasoning, text and calls of a reply while it is generated

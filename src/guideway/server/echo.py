@@ -1,4 +1,7 @@
-"""Additions to answers: the prompt of a completion with its log-probabilities, and the report of this server."""
+"""Optional parts of answers: the prompt of a completion with its log-probabilities, and the member "guideway".
+
+The member "guideway" is a report about the generation.
+"""
 
 from __future__ import annotations
 

@@ -58,9 +58,9 @@ def _ignored(number: int, frame: FrameType | None) -> None:
 
 
 def _freeze() -> None:
-    """Exclude the objects that exist now from garbage collection.
+    """Collect garbage, and exclude the remaining objects from later collections.
 
-    A full collection of the modules and models takes 0.1 s, in which no model runs.
+    A full collection that also visits the objects of the modules and models takes 0.1 s. No model runs meanwhile.
     """
     gc.collect()
     gc.freeze()

@@ -1,6 +1,8 @@
-"""`/guideway/tokens`: generates with a report of each token. The output can begin with given tokens.
+"""Two endpoints for stepping through a generation.
 
-`/guideway/alternatives`: the most probable next tokens after given ones, and whether the constraint allows them.
+`/guideway/tokens` generates, and reports each token. A request can give the first tokens of the output.
+`/guideway/alternatives` generates nothing. It returns the most probable next tokens after the prompt and these tokens,
+and whether the constraint allows each.
 """
 
 from __future__ import annotations

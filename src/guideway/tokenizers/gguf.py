@@ -1,9 +1,9 @@
 """Tokenizers in the header of GGUF files, as llama.cpp reads them.
 
-The token bytes are exact for the models "llama" (sentencepiece BPE with bytes as `<0x0A>`), "t5" (sentencepiece
-unigram) and "gpt2" (byte-level BPE). `encode` splits text as llama.cpp does if the pre-tokenizer of the file
-(`tokenizer.ggml.pre`) is in `_PATTERNS`. For another pre-tokenizer, or a "t5" file with a normalizer, the vocabulary
-is still exact and `encode` raises `UnsupportedTokenizerError`.
+The token bytes are exact for three values of `tokenizer.ggml.model`: "llama" (sentencepiece BPE with bytes as
+`<0x0A>`), "t5" (sentencepiece unigram) and "gpt2" (byte-level BPE). `encode` splits text as llama.cpp does. It raises
+`UnsupportedTokenizerError` for a "gpt2" file whose pre-tokenizer (`tokenizer.ggml.pre`) is not in `_PATTERNS`, and for
+a "t5" file with a normalizer or without an unknown token. The vocabulary is exact for these files, too.
 """
 
 from __future__ import annotations

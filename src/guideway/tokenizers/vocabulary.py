@@ -1,4 +1,4 @@
-"""`Vocabulary`: the bytes of every token id. Immutable and comparable, with a platform-independent digest."""
+"""`Vocabulary`: the bytes of every token id. Immutable, with a digest of the content that is equal on every platform."""
 
 from __future__ import annotations
 

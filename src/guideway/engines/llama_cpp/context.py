@@ -1,4 +1,4 @@
-"""A model and a context of llama.cpp."""
+"""`Context`: a loaded llama.cpp model and its context, which has the KV cells of all sequences."""
 
 from __future__ import annotations
 

@@ -36,18 +36,22 @@ class LlamaCppEngine:
     Models with recurrent states or sliding windows run one row at a time and do not support rollback.
 
     Args:
-        path: The file, or a `llama_cpp.Llama`, whose weights are used. It must stay open; its context is not changed.
+        path: The file, or a `llama_cpp.Llama`, whose weights are used. The `Llama` must stay open; its context is
+            not changed.
         device: "cpu", or "gpu" if this build of llama.cpp supports one. It has no effect on a `llama_cpp.Llama`.
         dtype: Type of the KV cache: "float32" or "float16". With "float16", results depend more on how tokens were
             divided into calls.
         context_size: Maximum number of tokens per row. None: the context size of the model.
         kv_cache_tokens: Number of tokens of all rows together that fit into the KV cache, where a shared prefix counts
-            once. None: 8,192. It is raised to the context size. It has no effect on recurrent models.
+            once. None: 8,192. It is raised to the context size. It has no effect on models with recurrent states or
+            sliding windows.
         rows: Maximum number of sequences that exist at the same time, those of caches and forks included.
-        kv_unified: Whether all rows always share the cells, as with llama.cpp's option of this name. False: rows of one
-            call get separate cells (streams) where that saves time, if each of them has at most `kv_cache_tokens`
-            divided by the number of rows. A prefix that rows share is copied then, and rows that do not run may be in
-            main memory, with at most `kv_cache_tokens` tokens in all. On a GPU, rows share the cells.
+        kv_unified: Whether all rows always share one KV cache, as with llama.cpp's option of this name. False: each row
+            of a call gets a separate part of the KV cache (a stream of llama.cpp) where that saves time. Each row must
+            then have at most about `kv_cache_tokens` divided by the number of rows. Each stream has its own copy of a
+            shared prefix. Rows that are not in the call may be saved outside the KV cache; if they have more than
+            `kv_cache_tokens` tokens in all, the rows share one KV cache again. Rows of a model on a GPU, and of a
+            `llama_cpp.Llama` in a build with GPU support, always share it.
 
     Raises:
         ModelNotFoundError: The file does not exist.

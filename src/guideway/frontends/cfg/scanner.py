@@ -25,11 +25,11 @@ _WINDOW = 70  # a message shows at most this number of characters before the err
 
 
 def special_of(written: str) -> Regular:
-    """Return the language of the special tokens that a notation names.
+    """Return the language of the special token or tokens that `written` names.
 
     Args:
-        written: `<name>`: the token whose name is this text, with the brackets. `<[id]>` or `<[id-id,id]>`: tokens by
-            id.
+        written: `<name>`: the token with this name, of which the angle brackets are a part. `<[id]>` or `<[id-id,id]>`:
+            tokens by id.
 
     Raises:
         ValueError: The text in square brackets is not a list of ids and ranges of ids.

@@ -852,14 +852,14 @@ class Lowering:
     def _item(
         self, conjunction: Conjunction, counted: list[tuple[int, Conjunction, int, int | None]], at: int, place: str
     ) -> Value:
-        """Return the grammar value of an item. The marks of a reading are the counters that the item increments.
+        """Return the grammar value of an item. Each reading of the item has the marks of the counters that it increments.
 
         If a counter has a maximum, readings that increment it are disjoint from those that do not.
 
         Args:
             conjunction: The condition on the item.
             counted: The counters, as in `ArrayAssertions.contains`. Counter j has the mark of bit j.
-            at: The index of the item.
+            at: The index of the item. For the items after the prefix, that of the first one.
             place: The JSON Pointer that errors name.
         """
         readings: list[tuple[int, Conjunction]] = [(0, conjunction)]

@@ -1,4 +1,7 @@
-"""The size of a type: the number of types in it, if each occurrence of a type is counted. A class counts as one."""
+"""Limits the size of a type: the number of types in it.
+
+A type that occurs twice counts twice. A class counts as one, whatever fields it has.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ Pydantic reads each occurrence of a type. So repeated assignments of `t = tuple[
 
 
 def check_size(annotation: Any) -> None:
-    """Check the number of types in a type, where each occurrence counts. A class counts as one.
+    """Check the size of a type.
 
     The types of the fields of a dataclass or `TypedDict` are checked separately.
 

@@ -119,9 +119,11 @@ def _named(scanner: Scanner, start: int) -> int:
 
 
 def _octal(scanner: Scanner, first: str, start: int, in_class: bool) -> int:
-    """Parse an octal escape: `\\0` and up to two octal digits, or three octal digits. In a class: one to three digits.
+    """Parse an octal escape of Python's `re`, and return its character code. `first`: its first digit, already read.
 
-    Raises an error for other digits, which are back-references outside classes. `first` is the digit that was read.
+    Outside a class, the escape is `\\0` and up to two octal digits, or three octal digits. In a class, it is one to
+    three octal digits. Raises an error for any other escape that begins with a digit (outside a class, it is a
+    back-reference), and for codes above `\\377`.
     """
     if first == "0" or (in_class and first in _OCTAL):
         digits = first + scanner.take_while(_OCTAL, 2)

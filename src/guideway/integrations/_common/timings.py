@@ -9,15 +9,20 @@ __all__ = ["ProcessorTimings"]
 
 @dataclass
 class ProcessorTimings:
-    """The number of calls of a logits processor, and the times of the parts of the loop in seconds.
+    """The number of calls of a logits processor, and the total times of the parts of the loop, in seconds.
+
+    `ahead` is a method of some processors. A loop can call it after sampling, to compute the next masks in another
+    thread while the model runs. `ContinuousConstraints` sets only `calls`, `mask` (the time for which the loop waits
+    for masks) and `copy`.
 
     Attributes:
         calls: The number of calls.
-        mask: The time of computing masks, in all threads.
+        mask: The time of computing masks, that of the other thread included.
         copy: The time of copying masks to the logits and applying them.
-        overlap: The part of `mask` for which the loop did not wait, because it ran in another thread (`ahead`).
+        overlap: The part of `mask` for which the loop did not wait.
         sample: The time from the end of a call to the call of `ahead`; 0 if the loop does not call it.
-        model: The time from `ahead` to the next call. Without `ahead`: from the end of a call, so it includes sampling.
+        model: The time from the end of `ahead` to the next call. Without `ahead`: from the end of a call to the next
+            one, sampling included.
     """
 
     calls: int = 0

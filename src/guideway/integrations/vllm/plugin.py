@@ -87,7 +87,10 @@ def _wrap(owner: Any, name: str, wrapper: Any) -> None:
 
 
 def _with_backend(original: Any, manager: Any, request: Any) -> None:
-    """Replace `grammar_init`: create the backend before the first request that selects it, then call `original`."""
+    """The replacement of `grammar_init`: create the backend before the first request that selects it.
+
+    It then calls `original`, the replaced method.
+    """
     wanted = request.structured_output_request
     if manager.backend is None and wanted is not None and wanted.params._backend == NAME:
         from guideway.integrations.vllm.backend import GuidewayBackend

@@ -362,7 +362,7 @@ class Adapter(ABC):
 
 
 def late_error(provider: str) -> ConnectionLostError:
-    """Return the error for an answer that takes longer than `timeout`."""
+    """Return the error for an answer that is not complete when the time of the option `timeout` has passed."""
     return ConnectionLostError(
         f"the answer of {provider} took longer than `timeout`, and the request was closed",
         provider=provider,

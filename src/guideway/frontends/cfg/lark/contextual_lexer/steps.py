@@ -200,7 +200,8 @@ class Steps:
     def _ways_from(self, accepted: Accepted, pending: Pending, name: str, *, ignored: bool = False) -> _Ways:
         made = []
         for scanner in self._scanners.of(accepted)[name]:
-            if ignored != (scanner.name in self._ignored):  # ignored text is never replaced by a keyword
+            # Lark decides by the scanner's terminal whether a match is ignored, before it compares the match with keywords.
+            if ignored != (scanner.name in self._ignored):
                 continue
             number = -1 if scanner.name == name else scanner.keywords.index(name)
             if ignored and number >= 0:
