@@ -70,7 +70,8 @@ def load(
         tokenizer: Whatever `Tokenizer.of` takes. It replaces the tokenizer of the model's files.
         base_url: The URL of the endpoint, for models served by an API.
         **options: For "hf:NAME", arguments of `from_pretrained`, such as `device_map`, `quantization_config`,
-            `revision` and `trust_remote_code`. For models served by an API, options of `guideway.remote`.
+            `revision` and `trust_remote_code`. For "gguf:FILE", `kv_cache_tokens`, `rows` and `kv_unified` of
+            `LlamaCppEngine`. For models served by an API, options of `guideway.remote`.
 
     Returns:
         The model. It is a context manager, which closes the engine.
@@ -94,9 +95,10 @@ def load(
         if wrong := [key for key, value in without_effect.items() if value is not None]:
             raise ValueError(f"{wrong[0]}= has no effect on a model served by an API; omit it")
         return remote(_client(kind, base_url), rest, **options)
-    if base_url is not None or (options and kind != "hf"):
-        named = "base_url" if base_url is not None else next(iter(options))
-        raise TypeError(f"{named}= applies to models served by an API, such as openai:NAME, not to {name!r}")
+    if base_url is not None:
+        raise TypeError(f"base_url= applies to models served by an API, such as openai:NAME, not to {name!r}")
+    if kind != "hf" and (wrong := [key for key in options if kind != "gguf" or key not in _LLAMA_CPP_OPTIONS]):
+        raise TypeError(f"{wrong[0]}= does not apply to {name!r}")
     if name == "tiny":
         folder = Path(__file__).parent / "tiny"
         if not any(folder.rglob("*.onnx")):
@@ -198,9 +200,13 @@ def _load_transformers(rest: str, options: dict[str, Any]) -> _Loaded:
     return engine, lambda: package.tokenizer(rest, engine.eos_ids, options.get("options"))
 
 
+_LLAMA_CPP_OPTIONS = frozenset({"kv_cache_tokens", "rows", "kv_unified"})
+
+
 def _load_llama_cpp(rest: str, options: dict[str, Any]) -> _Loaded:
     package = _engine("llama_cpp", "llama-cpp", "llama-cpp-python")
-    return package.LlamaCppEngine(rest, **options), lambda: Path(rest)
+    own = options.pop("options", {})
+    return package.LlamaCppEngine(rest, **options, **own), lambda: Path(rest)
 
 
 def _load_mlx(rest: str, options: dict[str, Any]) -> _Loaded:

@@ -98,3 +98,15 @@ def test_load_model_object(tmp_path: Path) -> None:
     loaded.close()
     with pytest.raises(EngineError, match="closed"):
         gw.load(loaded, tokenizer=file)
+
+
+def test_load_passes_options_of_the_kv_cache(tmp_path: Path) -> None:
+    from tests.helpers.gguf_models import write_gguf
+
+    name = f"gguf:{write_gguf(tiny_model('llama', tmp_path), tmp_path / 'model.gguf')}"
+    with gw.load(name, rows=4, kv_unified=True, kv_cache_tokens=512) as model:
+        assert gw.generate(model, "I feel ", gw.Regex("[a-z ]{5,20}"))
+    with pytest.raises(ValueError, match="rows"):
+        gw.load(name, rows=0)
+    with pytest.raises(TypeError, match="device_map= does not apply"):
+        gw.load(name, device_map="auto")
