@@ -5,6 +5,7 @@ The rows of all calls run in the same rounds. Rows join and leave the batch betw
 
 from __future__ import annotations
 
+import sys
 import threading
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Generator, Iterable
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "Loop", "Outbox", "loop_of"]
 
+
+SWITCH_SECONDS = 0.001
+"""The largest switch interval of the interpreter (`sys.setswitchinterval`) while a loop runs.
+
+A loop needs the interpreter's lock (GIL) several times per round, and background threads translate constraints meanwhile.
+"""
 
 _PARKED_SECONDS = 0.05  # if no row can run, the loop waits at most this time before it looks for new calls
 
@@ -94,6 +101,32 @@ def _call_all(functions: list[Callable[[], object]]) -> None:
         function()
 
 
+class _SwitchInterval:
+    """Limits the interpreter's switch interval to `SWITCH_SECONDS` while at least one thread is in the context."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._threads = 0
+        self._before = self._set = 0.0
+
+    def __enter__(self) -> None:
+        with self._guard:
+            self._threads += 1
+            if self._threads == 1:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._before, SWITCH_SECONDS))
+                self._set = sys.getswitchinterval()
+
+    def __exit__(self, *_: object) -> None:
+        with self._guard:
+            self._threads -= 1
+            if not self._threads and sys.getswitchinterval() == self._set:  # not changed by the program meanwhile
+                sys.setswitchinterval(self._before)
+
+
+_SWITCH_INTERVAL = _SwitchInterval()
+
+
 class Loop:
     """The rounds of one model. A thread runs them while there are calls.
 
@@ -123,6 +156,10 @@ class Loop:
             return sum(len(call.active) for call in self._calls)
 
     def _run(self) -> None:
+        with _SWITCH_INTERVAL:
+            self._run_rounds()
+
+    def _run_rounds(self) -> None:
         while True:
             with self._guard:
                 ended = [call for call in self._calls if call.cancelled or (call.exhausted and not call.active)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -13,10 +14,13 @@ import pytest
 
 import guideway as gw
 from guideway._kernel import WorkDeferred, bound_work
-from guideway.generation.async_loop import Loop, loop_of
+from guideway.generation.async_loop import SWITCH_SECONDS, Loop, loop_of
 from guideway.generation.deferral import _SLOW_TOKENS, ROW_WORK, Deferral, Preparation
+from guideway.generation.model import Model
 from guideway.generation.scheduler import Limits, Row
 from guideway.testing import ConstantModel
+from guideway.testing.constant import ConstantEngine
+from guideway.tokenizers import Tokenizer
 
 A = ord("a")
 BYTES = gw.Vocabulary([bytes([n]) for n in range(256)] + [b"</s>"], eos_ids=[256], special_ids=[])
@@ -255,3 +259,21 @@ def test_a_matcher_that_needs_much_work_is_made_by_a_worker(monkeypatch: pytest.
     assert isinstance(failed, gw.errors.LimitExceededError)
     assert str(failed) == "prompt 1 of 2: too much work"
     assert second == texts[1]
+
+
+def test_the_switch_interval_is_short_while_a_loop_runs() -> None:
+    before, seen = sys.getswitchinterval(), []
+
+    class Watching(ConstantEngine):
+        def forward(self, rows: Any, caches: Any) -> Any:
+            seen.append(sys.getswitchinterval())
+            return super().forward(rows, caches)
+
+    model = Model(Watching(np.zeros(257, np.float32)), Tokenizer.of(BYTES))
+    asyncio.run(gw.agenerate(model, "x", gw.Regex("[ab]{3}"), seed=1))
+    assert {round(one, 6) for one in seen} == {SWITCH_SECONDS}
+    for _ in range(200):  # the thread of the loop ends after the call
+        if sys.getswitchinterval() == before:
+            break
+        time.sleep(0.01)
+    assert sys.getswitchinterval() == before
