@@ -13,7 +13,7 @@ from guideway import background
 from guideway.batch.bodies import read_body
 from guideway.constraints import JsonSchema, of
 from guideway.constraints.json_schema import explain_schema
-from guideway.errors import ConstraintError, InvalidRequestError, UnsatisfiableError
+from guideway.errors import ConstraintError, InvalidRequestError, UnsatisfiableError, UnsupportedError
 from guideway.frontends.json_schema.report import draw_examples
 from guideway.server.bodies import read_json
 from guideway.server.errors import status_and_object
@@ -57,6 +57,8 @@ def _explained(body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     if isinstance(constraint, JsonSchema):
         found = explain_schema(constraint.schema, examples=_EXAMPLES)
         rows = found.rows()
+        for place, reason in found.refusals.items():  # of schemas that are refused only when they are compiled
+            return _refused(UnsupportedError(f"not supported at {place!r}: {reason}", place), body)
         if found.conflict is not None:
             return _refused(UnsatisfiableError(f"no text can fit: {found.conflict}", found.place), body)
         enforced = sum(one["status"].startswith("enforced") for one in rows)

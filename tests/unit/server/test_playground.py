@@ -161,12 +161,20 @@ def test_explain_lists_keywords_and_texts(server: LiveServer) -> None:
     assert post(server, "explain", {}).json()["summary"] == "valid: any text"
 
 
+# Refused only when it is compiled.
+REFUSED_LATE = {
+    "$defs": {"a": {"type": "array", "uniqueItems": True, "minItems": 2, "items": {"$ref": "#/$defs/a"}}},
+    "properties": {"x": {"$ref": "#/$defs/a"}},
+}
+
+
 @pytest.mark.parametrize(
     ("body", "place", "offset"),
     [
         (schema_body({"properties": {"a": {"type": "strin"}}}), "/properties/a/type", None),
         (schema_body({"type": "string", "pattern": "(a)\\1"}), "/pattern", None),
         (schema_body({"type": "integer", "minimum": 5, "maximum": 3}), "/type", None),
+        (schema_body(REFUSED_LATE), "/$defs/a", None),
         ({"structured_outputs": {"regex": "😀(b"}}, None, 2),
         ({"structured_outputs": {"grammar": 'start: "a" b\nb: foo'}}, None, 16),
         (
