@@ -468,6 +468,8 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     def parse(self, text: str) -> Any:
         """Return the JSON value if the schema allows it, in any JSON spelling.
 
+        If the exact profile of the schema exceeds a limit, only texts that the constraint allows are accepted.
+
         Args:
             text: JSON text.
 

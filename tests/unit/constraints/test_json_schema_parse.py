@@ -54,6 +54,29 @@ def test_parse_errors_have_a_place(schema: Any, text: str, place: str | None, sa
     assert (caught.value.place, caught.value.text) == (place, text)
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("[5]\n", "", "line 1, column 4: '\\n' is not allowed here; it could end here; the schema"),
+        ("[ 5]", "/0", "column 2: ' ' is not allowed here; it could go on with 0]; the schema"),
+        ("[2001]", "/0", "column 5: '1' is not allowed here; it could go on with ]; the schema"),
+        ('{"a" :100}', "/a", "column 5: ' ' is not allowed here; it could go on with : 100}; the schema"),
+        ('{"a":100}', "/a", "column 6: '1' is not allowed here; it could go on with  100}; the schema"),
+        ('{"a": 1}', "", "column 8: '}' is not allowed here; it could go on with 00}; the schema"),
+    ],
+)
+def test_errors_without_the_exact_profile(text: str, place: str, said: str) -> None:
+    """With more than 2,000 composites, the exact profile exceeds a limit, and only one spelling is accepted."""
+    source = JsonSchema({"enum": [*([number] for number in range(2001)), {"a": 100}]})
+    assert source.parse("[5]") == [5]
+    assert source.parse('{"a": 100}') == {"a": 100}
+    with pytest.raises(InvalidTextError) as caught:
+        source.parse(text)
+    assert said in str(caught.value)
+    assert "the schema is too large for other spellings" in str(caught.value)
+    assert (caught.value.place, caught.value.text) == (place, text)
+
+
 def test_numbers_beyond_floats_stay_exact() -> None:
     texts = ["1e99999999", "-1e400", "1e-400", "0e-999", "1e-5", "9" * 5000]
     values = JsonSchema({}).parse(f"[{', '.join(texts)}]")

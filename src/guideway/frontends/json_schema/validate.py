@@ -35,12 +35,13 @@ class Validator:
     Args:
         grammar: The grammar of a schema. If it is unsatisfiable, every text is refused.
         exact: Whether the grammar derives every spelling of every allowed value. Only then is `uniqueItems` checked in
-            the text; otherwise the automaton checks it.
+            the text; otherwise the automaton checks it. If it is False, other spellings are refused.
 
     Raises the errors of `compile`, except `UnsatisfiableError`.
     """
 
     def __init__(self, grammar: Grammar, exact: bool) -> None:
+        self._exact = exact
         self._checks_unique = exact and any(isinstance(node, Array) and node.unique for node in grammar.nodes)
         self._automaton: Automaton | None = None
         with suppress(UnsatisfiableError):
@@ -80,6 +81,8 @@ class Validator:
 
     def _problem(self, text: str, at: int) -> InvalidTextError:
         """Return the error for a text whose character at the index `at` is rejected."""
+        if not self._exact and self._automaton is not None:
+            return self._unexpected(text, at)
         here = before = None
         for here in tokens(text):
             if here.end > at:
@@ -87,7 +90,7 @@ class Validator:
             before = here
         scalar = before is not None and before.end == at and before.text[0] in "-0123456789"
         if before is not None and (here is before or (scalar and self._refused_at(text[:at] + " ") == at)):
-            here = before  # the number that ends at the index is not allowed, only longer numbers that begin with it
+            here = before  # a number that is not allowed: the schema allows only longer numbers that begin with it
         if here is None:
             return _invalid(text, at, "it cannot end here")
         shown = here.text if len(here.text) <= _SHOWN else here.text[:_SHOWN] + "…"
@@ -103,6 +106,12 @@ class Validator:
             what = f"{shown} is not allowed"
         return _invalid(text, here.start, what)
 
+    def _unexpected(self, text: str, at: int) -> InvalidTextError:
+        """Return the error of a grammar that is not exact: the value or only its spelling can be wrong at the index."""
+        what = "it cannot end here" if at == len(text) else f"{text[at]!r} is not allowed here"
+        note = "the schema is too large for other spellings (white space, order of keys, escapes, numbers)"
+        return _invalid(text, at, f"{what}{self._instead(text, at)}; {note}")
+
     def _instead(self, text: str, at: int) -> str:
         """Return the end of an error message: what could follow the text before the index `at`.
 
@@ -114,6 +123,8 @@ class Validator:
         for byte in text[:at].encode("utf-8"):
             matcher.advance(byte)
         rest = bytes(matcher.completion()).decode("utf-8", "replace").replace(_REPEATING, "[")
+        if not rest:
+            return "; it could end here"
         return f"; it could go on with {rest if len(rest) <= _SHOWN else rest[:_SHOWN] + '…'}"
 
 
