@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from guideway.constraints import Choice, Constraint, JsonSchema, Regex, Tag, Tags
 from guideway.errors import GuidewayError, InvalidFileError, InvalidTextError, RemoteError
@@ -226,6 +226,20 @@ def _text_form(route: str) -> tuple[Mapping[str, Any], Constraint[Any]] | None:
     return (wire_fragment(_DIGITS), _DIGITS) if route == "wire" else None
 
 
+class _Asked(NamedTuple):
+    """An answer to a request of a probe.
+
+    Attributes:
+        text: The whole text. It is judged, but not stored, because it may have the key.
+        finish: The finish reason.
+        shown: The beginning of the text, without keys.
+    """
+
+    text: str
+    finish: str
+    shown: str
+
+
 def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
     """Measure what an endpoint enforces, with tiny requests through the model's client.
 
@@ -243,8 +257,8 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
     found: list[Verdict] = []
     total = Usage()
 
-    def ask(prompt: str, fragment: Mapping[str, Any]) -> tuple[str, str]:
-        """Send one request, without further attempts, and add its usage to `total`. Return the text and finish reason.
+    def ask(prompt: str, fragment: Mapping[str, Any]) -> _Asked:
+        """Send one request, without further attempts, and add its usage to `total`.
 
         `fragment` has the members of the request that carry a constraint.
         """
@@ -262,10 +276,10 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
             pass
         total += dialogue.usage
         result = dialogue.outcome()
-        text = adapter.scrubbed(result.text)  # an answer may repeat the key, and a probe is stored
-        return text, result.finish_reason
+        shown = adapter.scrubbed(result.text)[:200]  # an answer may repeat the key, and a probe is stored
+        return _Asked(result.text, result.finish_reason, shown)
 
-    plain, _ = ask(_PROSE, {})  # raises an error for a wrong key, model or URL
+    plain = ask(_PROSE, {}).text  # raises an error for a wrong key, model or URL
     for route in (one for one in SCHEMA_FORMS if one == "json_schema" or one in model.capabilities.routes):
         form = _schema_form(adapter.library, route)
         for name, prompt, schema in _SCHEMA_CASES if route == "json_schema" else _SCHEMA_CASES[:1]:
@@ -302,15 +316,17 @@ def _fits(constraint: Constraint[Any], text: str) -> bool:
     return True
 
 
-def _judged(route: str, case: str, ask: Any, constraint: Constraint[Any], loose: Constraint[Any] | None) -> Verdict:
+def _judged(
+    route: str, case: str, ask: Callable[[], _Asked], constraint: Constraint[Any], loose: Constraint[Any] | None
+) -> Verdict:
     try:
-        text, finish = ask()
+        text, finish, beginning = ask()
     except RemoteError as problem:
         refused = problem.status is not None and 400 <= problem.status <= 422 and problem.status not in (401, 403)
         return Verdict(route, case, "refused" if refused else "error", " ".join(str(problem)[:200].split()))
     except GuidewayError as problem:
         return Verdict(route, case, "error", str(problem)[:200])
-    shown = json.dumps(text[:200], ensure_ascii=False)
+    shown = json.dumps(beginning, ensure_ascii=False)
     if _fits(constraint, text.strip() if isinstance(constraint, JsonSchema) else text):
         return Verdict(route, case, "enforced", shown)
     if finish == "length":

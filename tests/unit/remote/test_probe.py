@@ -132,6 +132,15 @@ def test_the_probe_is_right_about_each_mode(kind: str) -> None:
             assert found.enforced("json_schema") == (expected == "enforced"), (name, found)
 
 
+def test_the_probe_judges_the_whole_answer() -> None:
+    """A message is cut after 2,000 characters. An answer is not, before it is judged."""
+    answer = Answer('{"city": "Paris"' + " " * 3_000 + "}")
+    with served(lambda request: Answer("Paris.") if request.constraint() is None else answer) as provider:
+        found = probe(model_of("chat", provider.url)).verdicts[0]
+        assert (found.case, found.verdict) == ("structure", "enforced"), found
+        assert len(found.detail) < 250
+
+
 def test_the_probe_takes_no_luck_for_enforcement() -> None:
     def script(request: ProviderRequest) -> Answer:
         """Enforces types only. The model writes small numbers for any prompt."""
