@@ -1,6 +1,6 @@
 """Threads that prepare constraints for event loops and for the rows of a batch, a few at a time.
 
-A constraint can take milliseconds or seconds: its translation is Python code, which holds the interpreter's lock (GIL),
+A constraint can take milliseconds or seconds: it is lowered by Python code, which holds the interpreter's lock (GIL),
 and its compilation is work of the kernel, which occupies a processor. If many were prepared at once, they would delay
 the loop of a model and the event loop. So all preparation of a process shares a few slots:
 
@@ -327,13 +327,14 @@ def _nothing() -> None:
 
 
 def turn(rank: int = NEW) -> AbstractContextManager[None]:
-    """Return a context in which a background thread has a slot, and runs Python code in turns with other threads.
+    """Return a context manager. In its block, a background thread has a slot, and background threads take turns.
 
-    A block within another one has no effect. Code in C that takes long and releases the GIL should run in `call`.
-    Raises `Cancelled`.
+    Only one of them runs Python code at a time. The block has no effect in other threads, and within another block. Code
+    in C that takes long and releases the GIL should run in `call`. Entering the block raises `Cancelled` if the caller no
+    longer waits.
 
     Args:
-        rank: `RUNNING`, `WAITING` or `NEW`.
+        rank: `RUNNING`, `WAITING` or `NEW`: the order of the jobs of one level that wait for a slot.
     """
     return _CodeTurn(rank)
 
@@ -341,7 +342,7 @@ def turn(rank: int = NEW) -> AbstractContextManager[None]:
 def checkpoint() -> None:
     """If the turn of this thread has lasted a millisecond, or a round has begun, end the turn and wait for the next one.
 
-    Loops that translate constraints call it at each step; a call that does not wait takes about 0.1 us. Raises
+    Loops that lower constraints call it at each step; a call that does not wait takes about 0.1 us. Raises
     `Cancelled` after the wait.
     """
     until = _THREAD.until

@@ -240,7 +240,7 @@ class DiskCache:
         try:
             with os.scandir(self.folder) as found:
                 for file in found:
-                    with contextlib.suppress(OSError):  # deleted by another process
+                    with contextlib.suppress(OSError):  # the file was deleted by another process
                         yield file.name, file.stat(follow_symlinks=False)
         except OSError:
             return

@@ -45,17 +45,19 @@ class PreparedJob(NamedTuple):
 def job_of(
     model: ModelBase, request: BatchRequest, call: Mapping[str, Any], *, return_exceptions: bool = True
 ) -> PreparedJob:
-    """Return the job of a request. Its constraint is compiled, and its prompts are encoded.
+    """Compile the constraint of a request, encode its prompts, and return its `PreparedJob`.
 
     Args:
         model: The model.
         request: The request.
         call: Generation options of the call, for requests that do not set them.
-        return_exceptions: Whether the error of a prompt becomes its result. False: it is raised.
+        return_exceptions: Whether the error of a prompt becomes its result, also that of its constraint. False: it is
+            raised.
 
     Raises:
-        GuidewayError: The constraint cannot be compiled, or, without `return_exceptions`, a prompt is too long.
-        ValueError: An option is out of range.
+        GuidewayError: The chat template fails, or tools and the answer cannot be combined. Without `return_exceptions`
+            also: the constraint cannot be compiled, or a prompt is too long.
+        ValueError: An option is out of range. With `return_exceptions`, this can also become the result.
     """
     output = request.output
     prompts = request.prompts()

@@ -1,4 +1,4 @@
-"""The order in which requests run: within a window, they are grouped by constraint and sorted by prompt."""
+"""The order in which requests run: within a window of the input, grouped by constraint and sorted by prompt."""
 
 from __future__ import annotations
 

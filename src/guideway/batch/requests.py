@@ -69,7 +69,10 @@ class BatchRequest:
         return list(self.prompt) if self.details.get("many") else [self.prompt]
 
     def seed(self, part: int = 0) -> int:
-        """Return the seed of prompt number `part`: `part` plus the seed of `options`; without one, from `custom_id`."""
+        """Return the seed of prompt number `part`: the seed of `options` plus `part`.
+
+        If `options` has no seed, it is computed from `custom_id` and `part`.
+        """
         own = self.options.get("seed")
         return seed_of(self.custom_id, part) if own is None else own + part
 

@@ -174,7 +174,7 @@ def _add(
         if error is not None:
             raise error
         settings = running.options
-        output = running.output if output is None else output  # with tools, only the reply has a constraint
+        output = running.output if output is None else output  # tools or reasoning may constrain the reply
         ids = [session.tokens for session in running.job.sessions]
         least = model.prefixes.shortest
     for one in ids:

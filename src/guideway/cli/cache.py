@@ -52,6 +52,9 @@ def verify() -> None:
 
 @app.command()
 def clear() -> None:
-    """Remove all entries, also those of other versions of the cache format. Other files in the folder are kept."""
+    """Remove all entries, also those of other versions of the cache format, and temporary files of the cache.
+
+    Other files in the folder are kept.
+    """
     found = _cache()
     typer.echo(f"{found.root}: {found.clear()} entries removed")

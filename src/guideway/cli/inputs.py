@@ -198,7 +198,7 @@ def read_texts(given: str) -> InputTexts:
 
 
 def _begins_with_object(text: str) -> bool:
-    """Return whether the first line that is not empty is a JSON object."""
+    """Return whether the first line that is not blank is a JSON object. False if there is none."""
     first = next((line for line in text.split("\n") if line.strip()), "")
     try:
         return isinstance(loads(first), dict)

@@ -33,7 +33,7 @@ def score(
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
     resume: ResumeOption = None,
 ) -> None:
-    """Print the exact probability of each option, under the model and among the options."""
+    """Print the log-probability of each option under the model, and its probability among the options. Both are exact."""
     many = is_lines_file(prompt)
     lines = read_requests(prompt, ("options",)) if many else [{"prompt": prompt}]
     console = Console(stderr=True)

@@ -43,6 +43,7 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
         parts: Constraints for names that the text does not define.
         unreachable: The names of the rules that are not reachable from the start symbol.
         unproductive: The names of the rules that derive no finite text. Alternatives that refer to them are removed.
+            Rules that are an empty difference (`"a" - "a"`) are not among them.
     """
 
     _ahead = _AHEAD
@@ -79,7 +80,7 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
 
     @cached_property
     def unproductive(self) -> tuple[str, ...]:
-        """The names of the rules that derive no finite text. Alternatives that need them are omitted."""
+        """The names of the rules that derive no finite text, except empty differences. See the class."""
         found: tuple[str, ...] = self._derived("unproductive")
         return found
 

@@ -68,8 +68,8 @@ class ArrayOps:
         from_numpy: Converts a NumPy array to an array with the type and device of the second argument.
         zeros: Returns an array of zeros with a shape, and the type and device of another array. Needed by `row_store`.
         copy: Returns a copy of an array, in memory that no other array uses. Needed by `row_store` and `alone`.
-        copy_row: Returns copies of the arrays of one row, for `alone`, in memory that may stay in use for a long time.
-            None: `copy` is called for each array.
+        copy_row: Returns copies of the arrays of one row, for `alone`. They may be kept for a long time, so they use
+            no temporary memory of the engine. None: `copy` is called for each array.
         state_arrays: The arrays of a `StateCache.whole`, with names; by default `whole` is one array.
         replace_state: Replaces arrays of a copied `StateCache.whole`, by name. Needed by `restore_state` only.
     """

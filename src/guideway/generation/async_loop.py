@@ -28,7 +28,7 @@ __all__ = ["Call", "Loop", "Outbox", "loop_of"]
 SWITCH_SECONDS = 0.001
 """The largest switch interval of the interpreter (`sys.setswitchinterval`) while a loop runs.
 
-A loop needs the interpreter's lock (GIL) several times per round, and background threads translate constraints meanwhile.
+A loop needs the interpreter's lock (GIL) several times per round, and background threads lower constraints meanwhile.
 """
 
 _PARKED_SECONDS = 0.05  # if no row can run, the loop waits at most this time before it looks for new calls
@@ -39,10 +39,10 @@ class Call:
 
     Args:
         job: The job.
-        moved: Called once or twice in each round, with the rows of the job that were in the batch, including parked rows
-            and rows that have ended. Rows that run before the others are passed in the first call. It is not called if
-            there are none, or if the call is cancelled.
-        done: Called once at the end, with the error that ended the call; None: it ended, or was cancelled.
+        moved: Called in each round with the rows of the job that were in the batch, parked and ended rows included. If
+            some rows run before the others, it is called twice: with these rows, then with the others. It is not called
+            without rows, or if this `Call` is cancelled.
+        done: Called once at the end, with the error that ended the `Call`; None: it ended, or was cancelled.
 
     `moved` and `done` run in the loop's thread. Set `cancelled` to remove the call from the loop.
     """

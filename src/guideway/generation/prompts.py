@@ -118,7 +118,7 @@ def _without_title(schema: dict[str, object]) -> None:
 
 
 def extraction_prompt(text: str, schema: Mapping[str, object]) -> str:
-    """Return a prompt that requests one record of `schema` from `text`. It ends with a newline, before the answer."""
+    """Return a prompt that requests one record of `schema` from `text`. After its last newline, the model answers."""
     return f"Text: {text}\nShape: {shape(schema)}\nRecord:\n"
 
 

@@ -74,7 +74,11 @@ class AssistantDrafter:
         return self.propose_all([row], [most])[0]
 
     def begin(self, row: Row) -> Session:
-        """Return the session of the small model with the tokens of the row, and with a copy of its matcher, if any."""
+        """Change the session of the small model to the tokens of the row, and return it.
+
+        Its matcher is a copy of the row's matcher, if any. Raises `GuidewayError` if the tokens exceed the context of
+        the small model.
+        """
         session, tokens = self._session, row.session.tokens
         session.constrain(None)
         kept = common_length(tokens, session.tokens)

@@ -32,7 +32,7 @@ class _Container:
     Attributes:
         name: The key or index of its current child; None: an object without a current child.
         is_array: Whether it is an array.
-        is_inside: Whether the current child is incomplete.
+        is_inside: Whether the current child has begun and is incomplete.
     """
 
     def __init__(self, name: str | int | None) -> None:

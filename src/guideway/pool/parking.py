@@ -37,7 +37,7 @@ class PooledSession:
         self._options = options
         self._session: Session | None = None
         self._matcher: Matcher | None = None  # the matcher of a saved session
-        self._unsaved: Session | None = None  # could not be saved: its tokens are kept, its KV cache was released
+        self._unsaved: Session | None = None  # if saving failed: its tokens are kept, not its KV cache
         self._lease: Lease | None = None
         self._is_closed = False
         self._cleanup = weakref.finalize(self, _remove, file)

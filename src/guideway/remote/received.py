@@ -152,7 +152,10 @@ class ReceivedAnswer:
         self._taken_bytes(self._echo.rest())
 
     def stop(self, error: GuidewayError | None = None) -> bool:
-        """Count the request as closed before its end. Set the attribute `error`, unless it is set. Returns True."""
+        """Record in `usage` that the request was closed before the end of the answer.
+
+        Sets the attribute `error`, unless it is already set. Returns True, the result for `take`.
+        """
         self.usage = replace(self.usage, aborted=1)
         self.error = self.error or error
         return True

@@ -205,7 +205,7 @@ _DURATION = re.compile(
 
 
 def _header(headers: Any, *names: str) -> str | None:
-    """Return the value of the first of these headers that exists and has at most 100 characters; None if none does."""
+    """Return the first value of at most 100 characters of the headers `names`; None if there is none."""
     for name in names:
         value = headers.get(name) if hasattr(headers, "get") else None
         if isinstance(value, str) and len(value) <= 100:

@@ -57,7 +57,7 @@ class Mirostat:
     def learned(self, logits: Logits, drawn: int, limit: float) -> float:
         """Return the next mu.
 
-        `limit`: the present mu. `drawn`: the index of the drawn token in `logits`, which are not truncated.
+        `logits`: the logits before `cut`. `drawn`: the index of the drawn token in them. `limit`: the current mu.
         """
         surprise = -math.log2(max(float(probabilities(logits)[drawn]), np.finfo(np.float64).tiny))
         return limit - self.rate * (surprise - self.target)

@@ -103,9 +103,9 @@ def _checked(body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def score(state: ServerState, request: Request, key: str) -> Response:
-    """`POST /guideway/score`: the probability with which the model continues a prompt with each of several texts.
+    """`POST /guideway/score`: the log-probability of each text after a prompt, and its probability among the texts.
 
-    The probabilities are computed from the logits, not estimated from samples; see `guideway.generation.score`.
+    Both are computed from the logits, not estimated from samples; see `guideway.generation.score`.
     """
     body = await read_json(request.scope, request.receive, state.settings)
     with state.admitted(key):

@@ -194,7 +194,10 @@ class PrefixCache:
         return child
 
     def _below(self, node: _Node) -> _Node | None:
-        """Return this node, or a node below it, that has a cache. None: there is none, because the tree is empty."""
+        """Return this node if it has a cache, else a node below it that has one.
+
+        None: the tree is empty, because every leaf except the root has a cache.
+        """
         while node not in self._held and node.children:
             node = next(iter(node.children.values()))
         return node if node in self._held else None

@@ -35,12 +35,13 @@ _DIGITS, _ARABIC_DIGITS, _EXTENDED_DIGITS = (0x30, 0x39), (0x660, 0x669), (0x6F0
 def idn_hostname() -> Regular:
     """Return internationalised host names of at most 253 characters.
 
-    Labels are ASCII labels except A-labels (`xn--`), or consist of characters that IDNA allows. They are separated by
-    one of the four dots of IDNA. The contextual rules of RFC 5892 and RFC 5893 are enforced, with three exceptions:
+    A label is an ASCII label, but not an A-label (`xn--`), or consists of characters that IDNA allows. The labels are
+    separated by one of the four dots of IDNA. The rules of RFC 5892 for characters in context, and of RFC 5893 for
+    right-to-left labels, are enforced, with three exceptions:
 
     - U+200C is allowed only after a virama, because the joining types of its neighbours are not checked.
     - The length limit of A-labels is approximated by `MOST_BEYOND_ASCII`. With mixed scripts, a label can be too long.
-    - If a name has right-to-left labels, its other labels must be ASCII.
+    - If a name has a right-to-left label, each label that is not right-to-left must be ASCII.
     """
     plain = either([label(), _beyond(_left_to_right())])
     beside_right = both(label(), cat(chars("az", "AZ"), ANY_TEXT))
@@ -95,7 +96,7 @@ def _left_to_right() -> Regular:
 
 
 def _right_to_left(arabic_digits: bool) -> Regular:
-    """Return right-to-left labels. Without `arabic_digits`: with European and extended Arabic-Indic digits instead."""
+    """Return right-to-left labels: with Arabic-Indic digits if `arabic_digits`, else with European and extended ones."""
     other = _of("other")
     if arabic_digits:
         plain = chars(*_of("R", "AN", "NSM").ranges, *_without(other, *range(0x30, 0x3A)).ranges, _ARABIC_DIGITS)

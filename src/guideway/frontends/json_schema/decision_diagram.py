@@ -446,7 +446,7 @@ class _DecisionDiagram(Formulas):
         cube[known] = 2
 
     def _atom(self, key: Any, holds: ObjectAssertions, fails: ObjectAssertions) -> int:
-        """Return the variable of an assertion. Its classes are "fails" (bit 0) and "holds" (bit 1).
+        """Return the number of the variable of an assertion. Its classes are "fails" (bit 0) and "holds" (bit 1).
 
         Args:
             key: Identifies the assertion: equal keys have the same variable.

@@ -113,7 +113,7 @@ def check_readings(found: int, place: str) -> None:
 
 
 def value_of(readings: Readings, node_of: Callable[[Conjunction], int]) -> Value:
-    """Return the grammar value with these readings.
+    """Return the grammar value with these readings; without readings, the node that no value matches.
 
     `node_of` returns the number of the node of a conjunction.
     """

@@ -104,7 +104,10 @@ class Documents:
         return resource
 
     def _scan(self, resource: Resource, document: dict[str, object], place: str) -> None:
-        """Find the identifiers and anchors of a document, at the positions where the keywords allow schemas."""
+        """Store the subschemas with identifiers as resources, and the anchors of a document in their resources.
+
+        Only positions where a keyword allows schemas are searched.
+        """
         todo: list[tuple[object, str, Resource]] = [(document, place, resource)]
         while todo:
             schema, at, home = todo.pop()

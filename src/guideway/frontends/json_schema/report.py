@@ -283,9 +283,10 @@ def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:
 
 
 def _walk(matcher: Any, rng: random.Random) -> str:
-    """Draw a random text: legal bytes, with a preference for `_PLAIN` and for ends, then a shortest completion.
+    """Draw a random text: random legal bytes, then a shortest completion.
 
-    The number of bytes is limited by `MAX_BYTES` and the length of the shortest text.
+    Bytes of `_PLAIN` are preferred. If the end or a quotation mark is legal, 30% of the choices are among these two. The
+    text has at most `MAX_BYTES` bytes, or 40 more than a shortest text if that is larger.
     """
     import numpy as np
 

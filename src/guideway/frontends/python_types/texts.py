@@ -1,6 +1,6 @@
-"""JSON Schemas of the texts of Python types.
+"""JSON Schemas of the texts, in JSON, that represent values of Python types.
 
-They allow only texts that Pydantic accepts, in some cases not all of them.
+Pydantic accepts every text that they allow. For some types, they do not allow every text that Pydantic accepts.
 """
 
 from __future__ import annotations

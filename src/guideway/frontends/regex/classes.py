@@ -1,7 +1,8 @@
 """Parses escapes and `[classes]` of Python's `re` and ECMA-262.
 
 An item of a class is a character, a range, or a category such as `\\d`. Its source in Python's notation is kept,
-because `re` computes what the class matches under `(?i)` (see character_ranges.py).
+because for Python's dialect, `re` computes what the class matches under `(?i)` (see character_ranges.py). For ECMA-262,
+`fold` of unicode_properties.py does.
 """
 
 from __future__ import annotations

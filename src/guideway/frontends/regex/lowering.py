@@ -1,11 +1,11 @@
-"""Translates the syntax tree of a pattern to the language of the texts that it matches.
+"""Lowers the syntax tree of a pattern to the language of the texts that it matches.
 
 The tree is processed from its end. For each part, the language of the rest of the text from this part on is computed
 from the language of the rest after it. A lookahead `(?=x)` is then an intersection, and `(?!x)` an intersection with a
-complement. Because of `^`, each language is computed twice: for the start of the text, and for later positions. A
-lookbehind is supported if only parts without assertions, `^` and other lookbehinds precede it, or lookaheads at the
-start of the pattern. If it is in another position, or if an assertion is repeated or inside a lookbehind, the pattern
-is translated to a DFA (`lookaround.py`).
+complement. Because of `^`, each language is computed twice: for the start of the text, and for later positions.
+
+Lookbehinds near the start of the pattern are lowered to intersections, too (`_Languages.in_order`). Because of other
+lookbehinds, and of assertions that are repeated or inside a lookbehind, parts are lowered to a DFA (`lookaround.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SOMETHING = Repeat(ANY_CHAR, 1, None)
 
 
 def lower(part: Part, *, search: bool, too_large: TooLarge) -> Regular:
-    """Translate a syntax tree to a language.
+    """Lower a syntax tree to a language.
 
     Args:
         part: The syntax tree, or a part of one.
@@ -69,7 +69,7 @@ _NONE = Plain(NEVER, 1, 1)
 
 
 class _Languages:
-    """Translates parts to languages.
+    """Lowers parts to languages.
 
     The attribute `least` of the resulting `Plain` objects is 0 if the language contains the empty text. Other values
     say only that it does not.
@@ -106,8 +106,8 @@ class _Languages:
     def in_order(self, parts: list[Part]) -> Plain:
         """Return the language that a sequence of parts matches completely, without a DFA.
 
-        Raises `_NotInOrder` if a lookbehind follows a lookahead or `$`, or if an assertion is repeated or inside a
-        lookbehind.
+        Raises `_NotInOrder` if a lookbehind is inside another part, or follows any part but parts without assertions,
+        `^` and lookbehinds. Also raises it if an assertion is repeated or inside a lookbehind.
         """
         before = _END
         for at, one in enumerate([*parts, None]):

@@ -35,7 +35,7 @@ class Lowered:
     Attributes:
         grammar: The grammar.
         unreachable: The names of the rules that the start symbol does not reach.
-        unproductive: The names of the reachable rules that derive no text.
+        unproductive: The names of the reachable rules that derive no text, except empty differences.
     """
 
     def __init__(self, grammar: Grammar, unreachable: tuple[str, ...], unproductive: tuple[str, ...]) -> None:
@@ -112,7 +112,7 @@ class _Lowering:
             self._group(component, outside[number])
 
     def is_never(self, variable: int) -> bool:
-        """Return whether a variable derives no text."""
+        """Return whether a variable is known to derive no text. Empty differences are not recognised."""
         return is_never(self._regular.get(variable))
 
     def grammar(self) -> Grammar:

@@ -150,15 +150,16 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
 
 
 def continuous_constraints(manager: Any, tokenizer: object) -> ContinuousConstraints:
-    """Add a processor to a continuous-batching manager that allows requests with constraints, and return it.
+    """Add a processor for requests with constraints to a continuous-batching manager, and return the processor.
 
         manager = model.init_continuous_batching(generation_config)
         constraints = continuous_constraints(manager, tokenizer)  # before the manager starts
         manager.start()
         number = constraints.add_request(ids, gw.Regex(...), max_new_tokens=20)
 
-    A constraint is applied before temperature and top-k. An error ends only the affected request: the `error` of its
-    output is the message, and `ContinuousConstraints.errors` has the exception.
+    A constraint is applied before temperature and top-k. If no token is left for a request, only this request ends. Any
+    other error ends all requests of the step. The `error` of the output of such a request is the message, and
+    `ContinuousConstraints.errors` has the exception.
 
     Args:
         manager: The manager, which must not have been started.
@@ -166,8 +167,8 @@ def continuous_constraints(manager: Any, tokenizer: object) -> ContinuousConstra
             config.
 
     Raises:
-        ProcessorError: The manager has started, uses asynchronous batching (which samples before tokens are reported),
-            or uses CUDA graphs (which do not call processors).
+        ProcessorError: The manager has started, uses asynchronous batching (which samples a token before the processor
+            gets the previous one), or uses CUDA graphs (which do not call processors).
     """
     config = manager.continuous_batching_config
     if manager._generation_thread is not None:

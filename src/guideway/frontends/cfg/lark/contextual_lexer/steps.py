@@ -27,7 +27,7 @@ __all__ = ["Accepted", "Steps"]
 Accepted = frozenset[str]  # the terminals that the parser accepts in a state, and all ignored terminals
 Pending = frozenset[int]  # numbers of `ForbiddenContinuations` that the next characters can still complete
 
-_MAX_NODES = 100_000  # maximum number of states of the automaton of one terminal
+_MAX_NODES = 100_000  # maximum number of states of a terminal's automaton, without or with ignored text
 _NONE: Pending = frozenset()
 
 # A way to recognise a terminal: the name of the scanner; the keywords that its match may equal (the first that is equal
