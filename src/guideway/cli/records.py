@@ -16,10 +16,10 @@ from rich.text import Text
 
 from guideway import constraints
 from guideway.cli.lines import without_number
-from guideway.generation import Generation, Options, complete
+from guideway.generation import Generation, Options
 from guideway.generation.extraction import Extraction
 from guideway.generation.plan import Job
-from guideway.generation.streams import finished
+from guideway.generation.streams import finished, run
 from guideway.sessions import ModelBase
 
 __all__ = ["Extracted", "extract_all", "make_console", "show_summary", "show_table", "some_failed"]
@@ -91,7 +91,7 @@ def extract_all(
 ) -> Iterator[tuple[int, Extracted | Exception]]:
     """Extract the records of texts in batches.
 
-    Yields the number of a text and its record or error, when it is complete.
+    Yields the index of a text, and its record or error, as soon as these are complete, in any order.
 
     Args:
         model: The model.
@@ -99,18 +99,21 @@ def extract_all(
         output: The type or constraint of the records.
         options: Options of `extract`.
         compare: Whether texts are also generated without the constraint, before the extraction, from the same prompts.
-        positions: The numbers from which the random numbers of the texts are derived; None: their numbers in `texts`.
+        positions: For each text, the number that selects its random numbers; None: its index in `texts`.
     """
     source = constraints.of(output)
     made = Extraction(source, options)
     prompts: Any = [made.request(text, chat=model.tokenizer.is_instruct) for text in texts]
     every: Options = {**made.options, "return_exceptions": True}
-    quiet: Any = {**every, "progress": False}
-    plain = [one.prompt if one._error is None else one for one in prompts]  # a request that failed has no prompt
-    free: list[Any] = complete(model, plain, **quiet) if compare and prompts else []
+    numbers = range(len(texts)) if positions is None else positions
+    free: list[Any] = []
+    if compare:
+        plain = [one.prompt if one._error is None else one for one in prompts]  # a request that failed has no prompt
+        comparison = Job(model, plain, None, None, {**every, "progress": False})
+        comparison.positions = numbers
+        free = run(comparison)
     job = Job(model, prompts, made.source, None, every)
-    if positions is not None:
-        job.positions = positions
+    job.positions = numbers
     for number, _, found in finished(job):
         if isinstance(found, Exception):
             if found.args and isinstance(found.args[0], str):

@@ -69,13 +69,13 @@ def test_a_text_without_a_prompt_is_not_compared(monkeypatch: pytest.MonkeyPatch
         return text
 
     compared: list[Any] = []
-    real: Any = records.complete
+    real: Any = records.run
 
-    def complete(*args: Any, **options: Any) -> Any:
-        compared.extend(real(*args, **options))
+    def run_all(job: Any) -> Any:
+        compared.extend(real(job))
         return compared
 
-    monkeypatch.setattr(records, "complete", complete)
+    monkeypatch.setattr(records, "run", run_all)
     options = {"prompt": prompt, "max_tokens": 40}
     schema = gw.JsonSchema({"type": "object", "properties": {"a": {"enum": [1, 2]}}, "additionalProperties": False})
     found = dict(records.extract_all(gw.load("tiny"), ["bad", "Ada"], schema, options, compare=True))

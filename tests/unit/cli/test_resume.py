@@ -84,6 +84,22 @@ def test_a_continued_call_draws_what_an_uninterrupted_one_draws(
     assert len({row["text"] for row in read(whole)}) > 6
 
 
+def test_a_continued_comparison_draws_what_an_uninterrupted_one_draws(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, out, whole = write(folder / "compared.jsonl", TEXTS[:4]), folder / "part.jsonl", folder / "all.jsonl"
+    options = ("--compare", "--batch-size", "1", "--max-tokens", "40", "--temperature", "1", "--seed", "3")
+    command = ("extract", name, "--schema", "schema.json", *options, *MODEL)
+    assert run(*command, "--resume", whole.name)[0] == 0
+    with monkeypatch.context() as patch:
+        interrupt_after(2, records, patch)
+        assert run(*command, "--resume", out.name)[0] == 130
+    assert len(read(out)) == 2
+    assert run(*command, "--resume", out.name)[0] == 0
+    assert without_times(read(out)) == without_times(read(whole))
+    assert len({row["without_constraint"] for row in read(whole)}) == 4
+
+
 def test_failed_rows_and_half_lines_run_again(run: Run, folder: Path) -> None:
     name, out = write(folder / "rows.jsonl", TEXTS[:3]), folder / "half.jsonl"
     done = {**TEXTS[0], "record": {"ok": True}}
