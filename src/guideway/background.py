@@ -12,8 +12,8 @@ the loop of a model and the event loop. So all preparation of a process shares a
 - A thread that runs Python code (`turn`) moves to its next level at a `checkpoint`. Work of the kernel (`call`, `Task`) is
   limited to the time of its level. If that is not enough, it is repeated at the next level; the kernel has stored its
   intermediate results.
-- Of the threads with a slot, one at a time runs Python code, for a millisecond. Then the GIL is free for a moment.
-  `_Turns` describes the exception.
+- Of the threads with a slot, one at a time runs Python code, for a millisecond. Then it sleeps for a moment, so
+  that another thread can take the GIL. `_Turns` describes when several run at once.
 - While a generation loop computes in a round (`begin_round`), the threads pause at their next checkpoint, and before they
   use a store of the kernel. A pause lasts 5 ms at most, so that no loop stops them.
 
@@ -69,7 +69,7 @@ _ACTIVE = 16  # the maximum number of threads of `run`, and of `submit`, that do
 _THREADS = 256
 _TURN_SECONDS = 0.001
 _MOST_PAUSE_SECONDS = 0.005  # the longest time for which Python code waits while generation loops compute
-_PAUSE_SECONDS = 0.0002  # enough for a waiting thread to wake up and to take the lock
+_SLEEP_SECONDS = 0.0002  # how long a thread sleeps after a turn: enough for another one to wake up and take the GIL
 _MOST_SECONDS = 0.2  # the longest time that a thread with a slot waits for its turn
 _STUCK_SECONDS = 1.0  # a thread without a checkpoint for this time can lose its slot to a waiting one (`reclaim`)
 
@@ -351,7 +351,7 @@ def checkpoint() -> None:
     job = _THREAD.job
     _end_turn()
     if job is not None:
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(_SLEEP_SECONDS)
         _resume(job, job.level)
 
 

@@ -174,7 +174,7 @@ class DiskCache:
             total -= entry.size
 
     def verify(self) -> tuple[int, list[str]]:
-        """Check every entry and delete damaged ones.
+        """Check every entry, and delete those that are damaged or that `_read` rejects.
 
         Returns the number of valid entries and the names of the deleted files.
         """
@@ -317,7 +317,10 @@ def is_enabled() -> bool:
 
 
 def set_enabled(enabled: bool) -> None:
-    """Enable or disable all caches of compiled constraints in this process, in memory and on disk."""
+    """Enable or disable all caches of compiled constraints in this process, in memory and on disk.
+
+    `GUIDEWAY_CACHE=0` and `disabled` disable them in any case.
+    """
     global _enabled
     _enabled = enabled
 

@@ -1,4 +1,4 @@
-"""`batch`: runs many requests, and yields each result when it is complete."""
+"""`batch`: runs the requests of an iterable with one model, and yields each result when it is complete."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Tagged:
 
 
 class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
-    """Free text with tags. Where a trigger occurs, a tag must begin.
+    """Free text with tags. Outside tags, each trigger begins a tag.
 
     The value is a list: a str for each free text that is not empty, and a `Tagged` for each tag.
 
@@ -91,8 +91,9 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
         special: Names in `begin`, `end` and `separator` that are special tokens, if the vocabulary has them.
 
     Raises:
-        InvalidConstraintError: There are no tags, the counts are not valid, a trigger contains another one, is not a
-            prefix of a tag or ends inside the name of a special token, or a tag has no trigger.
+        InvalidConstraintError: There are no tags, or the counts are not valid. A trigger is empty, contains another
+            one, is not a prefix of a tag, or ends inside the name of a special token. A trigger contains a special
+            token and has a proper suffix that is also a prefix. A tag has no trigger.
     """
 
     def __init__(

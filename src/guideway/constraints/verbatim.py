@@ -28,8 +28,8 @@ class Verbatim:
         ignore_case: Whether letters may be written in either case.
         normalize_whitespace: Whether each run of white space of the source, such as a line break, is written as one
             space.
-        allow_empty: Whether the string may be empty. If not, an empty source has no such string. With
-            `word_boundaries`, a source without a word has none, either.
+        allow_empty: Whether the string may be empty. If not, no string fits an empty source. With `word_boundaries`, no
+            string fits a source that consists of white space, either.
     """
 
     word_boundaries: bool = True

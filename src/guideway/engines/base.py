@@ -188,7 +188,7 @@ class MultiStepEngine(StepEngine, Protocol):
 
 @runtime_checkable
 class VerifyingEngine(StepEngine, Protocol):
-    """A `StepEngine` with rollback that can return the logits after each of several new tokens."""
+    """A `StepEngine` with `supports_rollback` that can return the logits after each of several new tokens."""
 
     def forward_all(
         self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]

@@ -221,9 +221,9 @@ class _PathSearch:
 
     def __init__(self, session: Session, texts: list[bytes]) -> None:
         self._texts = texts
-        self._longer = [
-            any(other != text and other.startswith(text) for other in texts) for text in texts
-        ]  # an option that is a prefix of another is complete only when other bytes follow than those of the longer one
+        # Whether each option is a proper prefix of another one, as 1 is of 12. Such an option is complete when the text
+        # ends, or when a byte follows that does not continue a longer option.
+        self._longer = [any(other != text and other.startswith(text) for other in texts) for text in texts]
         self._order = count()
         self._open: list[tuple[float, int, Session, bytes]] = [(-1.0, next(self._order), session, b"")]
         self.found = [0.0] * len(texts)

@@ -1,7 +1,7 @@
 """The grammar: the intermediate representation of constraints.
 
 A `Grammar` is a list of nodes that refer to each other by number. So recursive grammars need no cyclic objects, and
-algorithms need no recursion.
+algorithms need no recursive functions.
 """
 
 from __future__ import annotations

@@ -18,7 +18,10 @@ _STEP_UNITS = 75  # units of the kernel for one step in Python, which takes abou
 
 
 def spend(steps: int) -> None:
-    """Count steps of Python code for the limit of the thread, if it has one. Raises `WorkDeferred` beyond the limit."""
+    """Subtract steps of Python code from the work limit of the thread, if it has one.
+
+    Raises `WorkDeferred` when the limit is reached.
+    """
     left = bound_work(None)
     if left is None:
         return

@@ -526,10 +526,10 @@ class Pool:
             self._carry_out(actions)
 
     def _wait(self) -> bool:
-        """Wait until the next time at which a rule applies, and apply it.
+        """Wait until the next time at which a rule applies, at most `_LONGEST_WAIT`. Then apply the rules.
 
-        Returns False if no rule applies at a later time. The wait ends early after `_LONGEST_WAIT` and on a
-        notification.
+        Returns False, without waiting, if there is no such time. A notification ends the wait, and True is returned
+        without applying the rules.
         """
         with self._alarm:
             self._alarm_at = self._rules.wake_at()

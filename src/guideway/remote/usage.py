@@ -205,7 +205,7 @@ _DURATION = re.compile(
 
 
 def _header(headers: Any, *names: str) -> str | None:
-    """Return the first value of at most 100 characters of the headers `names`; None if there is none."""
+    """Return the value of the first header in `names` that is present and has at most 100 characters, else None."""
     for name in names:
         value = headers.get(name) if hasattr(headers, "get") else None
         if isinstance(value, str) and len(value) <= 100:

@@ -142,7 +142,7 @@ def _taken(logits: Any, places: list[int]) -> Any:
 
 
 def _masked(logits: Any, masks: Sequence[Mask | None]) -> Any:
-    """Return the logits with -inf for the tokens that the mask of the row does not allow."""
+    """Return the logits with -inf for the tokens that the mask of the row does not allow. None: all are allowed."""
     import torch
 
     held = [mask is not None for mask in masks]

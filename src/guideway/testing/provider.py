@@ -197,7 +197,7 @@ Script = Answer | Iterable[Answer] | Callable[[ProviderRequest], Answer]
 
 
 class Provider:
-    """The server. It runs from the beginning to the end of a `with` block.
+    """A local HTTP server that imitates the APIs of model providers. It runs while a `with` block runs.
 
     Args:
         script: One answer for every request; a list of answers, which are given in order and of which the last is
@@ -206,7 +206,8 @@ class Provider:
     Attributes:
         url: The URL without a path.
         requests: The requests so far.
-        reported: By number of the request: the reported numbers of tokens of the prompt and of the answer.
+        reported: For each request whose answer reported usage, by `ProviderRequest.number`: the reported numbers of
+            tokens of the prompt and of the answer.
         input_tokens: The sum of the reported tokens of all prompts.
         output_tokens: The sum of the reported tokens of all answers.
         aborted: The times (`time.monotonic`) at which a client closed a stream before its end.

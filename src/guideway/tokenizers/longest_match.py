@@ -34,7 +34,10 @@ class LongestMatch:
 
     @cached_property
     def _longest(self) -> dict[bytes, int]:
-        """For the first two bytes of tokens, the length of the longest token that starts with them."""
+        """For each pair of bytes with which tokens begin, the length of the longest such token.
+
+        A token of one byte has an entry with the length 1.
+        """
         found: dict[bytes, int] = {}
         for token in self._ids:
             found[token[:2]] = max(found.get(token[:2], 0), len(token))

@@ -1,7 +1,7 @@
-"""Tool calls in the notations of model families. A `Family` describes a notation for the constraint and for the parser.
+"""Tool calls in the notations of model families. The constraint and the parser of replies use the same `Family`.
 
 families.py      what each family writes around a call, and the family of a chat template
-tool.py          `Tool`: a callable function
+tool.py          `Tool`: a function that a model may call
 docstrings.py    descriptions of functions and parameters
 arguments.py     arguments that are not JSON
 calls.py         `ToolCalls`: the constraint of replies with tool calls

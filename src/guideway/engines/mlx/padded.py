@@ -88,7 +88,10 @@ class _PaddedLayer:
         return batch.write(index, keys), batch.write(index + 1, values)
 
     def make_mask(self, count: int, return_array: bool = False, window_size: int | None = None, **_: Any) -> Any:
-        """Return the mask of the attention of `count` new tokens, in a form of mlx-lm: an array, "causal" or None."""
+        """Return the mask of the attention of `count` new tokens, in a form of mlx-lm: an array, "causal" or None.
+
+        Raises `ValueError` for a sliding window.
+        """
         batch = self.batch
         if window_size is not None:
             raise ValueError("a sliding window needs the cache of the library")

@@ -127,7 +127,11 @@ class Blocks:
         self._most = max(self._most, self._used_bytes)
 
     def _give_back(self, memory: mmap.mmap) -> None:
-        """Add a block to the unused ones. The garbage collector may call it while this thread holds the lock."""
+        """Record that a block has returned, and call `_collect` if the lock is free.
+
+        The garbage collector may call it while this thread holds the lock, so it does not wait for the lock. The next
+        `_collect` then moves the block.
+        """
         self._returned.append(memory)
         if self._lock.acquire(blocking=False):
             try:

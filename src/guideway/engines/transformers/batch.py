@@ -63,7 +63,7 @@ class BatchCache(DynamicCache):  # type: ignore[misc]  # the library has no type
 
     @property
     def arrays(self) -> list[Any]:
-        """Keys and values of all layers in turn, without the spare capacity."""
+        """The keys of layer 0, its values, the keys of layer 1, and so on, without the spare capacity."""
         return [part for layer in self.layers for part in (layer.keys, layer.values)]
 
     @property

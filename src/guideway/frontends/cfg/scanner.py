@@ -107,7 +107,10 @@ class Reader:
         return f"line {number}, column {column + 1}:\n{shown}\n{' ' * (column - left)}^"
 
     def expected(self, what: str, at: int | None = None) -> NoReturn:
-        """Raise an error with the message "expected `what`, found …". `at`: the position; None: the current one."""
+        """Raise an error with the message "expected `what`, found …"; without "found …" at the end of a line.
+
+        `at`: the position; None: the current one.
+        """
         here = self.text[self.at if at is None else at :][:12].split("\n")[0].strip()
         self.fail(f"expected {what}, found {here!r}" if here else f"expected {what}", at)
 
@@ -161,7 +164,7 @@ class Reader:
 
 
 class Groups:
-    """A stack of nested groups. A group has alternatives, each a sequence of terms. Closed, it becomes one term."""
+    """A stack of nested groups. A group has alternatives, each a sequence of terms. A closed group is one term."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

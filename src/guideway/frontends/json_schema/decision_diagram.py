@@ -121,7 +121,7 @@ class _Key:
         self.name = name
         self.literals: dict[int, None] = {}
         self.classes: list[Conjunction] = []
-        self.masks: dict[int, int] = {}  # by literal, the bits of the classes in which it holds
+        self.masks: dict[int, int] = {}  # literal -> class set: the classes in which it holds
         self.full = 0
         # (class set, literal) for all literals and their negations, sorted by the number of classes
         self.signed: list[tuple[int, int]] = []

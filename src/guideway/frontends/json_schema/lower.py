@@ -496,7 +496,7 @@ class ObjectLowering:
         )
         if not tests and (closed or any(rules.additional and 1 in rules.additional for rules in part.rule_sets)):
             return ()
-        # `names` contains the keys of all finite tests.
+        # Only infinite tests are needed here: `names` has all keys that finite tests list (see `_names`).
         infinite = [key for key, (_, language) in tests.items() if finite_texts(language) is None]
         if part.keys and ("keys", part.keys) not in infinite:
             return ()

@@ -296,10 +296,10 @@ def _unevaluated(place: SchemaNode, child: Child, found: dict[str, Any]) -> tupl
 
 
 def _with_values(r: _SchemaParser, assertions: TypeAssertions, name: str, found: dict[str, Any]) -> TypeAssertions:
-    """Return assertions with those of the keyword `name`, `enum` or `const`, added.
+    """Add the assertions of a keyword to `assertions`, and return the result. `name`: "enum" or "const".
 
-    If the values include arrays or objects and there are other assertions, the keyword becomes a separate schema, whose
-    literal is added to the conjuncts. The assertions are then returned unchanged.
+    If the values include arrays or objects, and `assertions` restricts more than the types, the keyword becomes a
+    separate schema. Its literal is added to the conjuncts, and `assertions` is returned unchanged.
     """
     values = found[name] if name == "enum" else [found[name]]
     if nests_deeper(values, MAX_VALUE_DEPTH):  # the cache keys of all nested values together have a quadratic length
@@ -630,7 +630,7 @@ class SchemaGraph:
     def literal(self, schema: object, where: str, resource: Resource, scope: tuple[Resource, ...]) -> int:
         """Return the literal of a schema. If only its `$ref` applies, this is the literal of the target.
 
-        A reference that cannot be resolved has the literal 1 (see `_refuse`).
+        A reference that `_refuse` records has the literal 1.
 
         Args:
             schema: The schema, a dict or a bool.
@@ -746,9 +746,10 @@ class SchemaGraph:
         return self.literal(found, where, home, scope)
 
     def _refuse(self, problem: UnsupportedError, place: str) -> int:
-        """Record a reference that cannot be resolved, and return the literal 1 (`false`) for its target.
+        """Record a reference to a document that was not supplied or has an unknown dialect.
 
-        `Lowering.finish` refuses the document.
+        Returns the literal 1 (`false`) in place of the target. `Lowering.finish` raises an error that lists all recorded
+        references.
         """
         self.refusals.setdefault(place if problem.place is None else problem.place, str(problem))
         return 1

@@ -113,10 +113,7 @@ class Validator:
         return _invalid(text, at, f"{what}{self._instead(text, at)}; {note}")
 
     def _instead(self, text: str, at: int) -> str:
-        """Return the end of an error message: what could follow the text before the index `at`.
-
-        This is a shortest completion. "" if the schema is unsatisfiable.
-        """
+        """Return the end of an error message: a shortest completion of `text[:at]`. "" if the schema is unsatisfiable."""
         if self._automaton is None:
             return ""
         matcher = self._automaton.matcher()

@@ -75,8 +75,8 @@ def schema_generator() -> type[GenerateJsonSchema]:
                 config = self._config
                 if not config.str_min_length and config.str_max_length is None:
                     return found
-                # The length bounds that the configuration of the model sets for all strings hold for these strings,
-                # too.
+                # The configuration of the model can bound the length of all strings. These bounds also apply to the
+                # strings of a type that Pydantic defines by a function.
                 return {"allOf": [found, {"if": {"type": "string"}, "then": self.str_schema({"type": "str"})}]}
             if (name := other_bound(schema)) is not None:
                 raise UnsupportedError(

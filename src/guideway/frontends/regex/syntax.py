@@ -47,8 +47,9 @@ class Plain:
 
     Attributes:
         language: The texts that it matches.
-        least: The minimum length of these texts, in characters.
-        most: The maximum length of these texts, in characters; None: unbounded.
+        least: A lower bound of the length of these texts, in characters. It is 0 exactly if the empty text is one of
+            them.
+        most: An upper bound of the length; None: unbounded or unknown. Lengths above `MAX_COUNT` are not distinguished.
     """
 
     language: Regular
@@ -243,7 +244,7 @@ def times(part: Part, least: int, most: int | None, at: int) -> Part:
 
 
 def width(part: Part) -> tuple[int, int | None]:
-    """Return the minimum and maximum (None: unbounded) length of the texts that a part matches, in characters."""
+    """Return a lower and an upper bound of the length of the texts that a part matches, as `Plain` has them."""
     # The recursion depth is bounded: the parser limits the nesting of groups.
     match part:
         case Plain(_, least, most):

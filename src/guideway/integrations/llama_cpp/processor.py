@@ -98,7 +98,7 @@ def logits_processor(
     Raises:
         ConstraintError: The constraint cannot be compiled.
         BudgetTooSmallError: The shortest complete output needs more than `max_tokens`.
-        ProcessorError: The `Llama` has a draft model. It does not report which draft token it requests logits for.
+        ProcessorError: The `Llama` has a draft model. It then does not report the position of the logits.
         ProcessorReuseError: Raised by the block: a second completion without `reset()`.
         NoAllowedTokenError: Raised by the block: another processor excluded all allowed tokens.
     """

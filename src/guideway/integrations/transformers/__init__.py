@@ -1,7 +1,7 @@
 """The transformers integration.
 
 processor.py            a logits processor for `generate`
-loops.py                detects whether the calling loop of transformers reads the scores again
+loops.py                detects whether the calling loop of `generate` reads the scores after its processors
 continuous_batching.py  constraints in continuous batching
 end_tokens.py           the end tokens of the tokenizer and of the generation config
 """

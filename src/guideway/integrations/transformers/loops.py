@@ -1,4 +1,4 @@
-"""Detects whether a loop of `generate` reads the scores again after it called its processors.
+"""Detects whether a loop of `generate` reads the scores after it called its processors.
 
 There is no API for this.
 """
@@ -24,12 +24,12 @@ class Loops:
         self._known: dict[CodeType, bool] = {}
 
     def are_done(self) -> bool:
-        """Return whether the calling loop is known and does not read the scores again, so they can be overwritten.
+        """Return whether the calling loop is known and does not read the scores later, so they can be overwritten.
 
         Prompt lookup passes the same scores for all tokens of a draft, and with `output_logits=True` the loop stores
         them. In all other cases the scores are already a copy. The processor receives neither the model nor its
         configuration, so the stack frame of the caller is inspected. Every call is checked, because the loops of a
-        draft model and of the main model alternate. Unknown callers are assumed to read the scores again.
+        draft model and of the main model alternate. Unknown callers are assumed to read the scores later.
         """
         try:
             loop = sys._getframe(3)  # frames: this method, the processor, the list of processors, its caller
