@@ -69,9 +69,9 @@ def _refuse_empty(grammar: Grammar) -> None:
         try:
             grammar.emptiness = is_empty(grammar)
         except LimitExceededError as error:
-            grammar.emptiness = str(error)
-    if isinstance(grammar.emptiness, str):
-        raise LimitExceededError(grammar.emptiness)
+            grammar.emptiness = error.args[0], error.place
+    if isinstance(grammar.emptiness, tuple):
+        raise LimitExceededError(*grammar.emptiness)
     if grammar.emptiness:
         raise UnsatisfiableError("no text fits the constraint, so there is nothing to export")
 

@@ -5,6 +5,7 @@ The rows of all calls run in the same rounds. Rows join and leave the batch betw
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from asyncio import AbstractEventLoop
@@ -119,12 +120,23 @@ class _SwitchInterval:
 
     def __exit__(self, *_: object) -> None:
         with self._guard:
+            if not self._threads:  # the process was forked in the context
+                return
             self._threads -= 1
             if not self._threads and sys.getswitchinterval() == self._set:  # not changed by the program meanwhile
                 sys.setswitchinterval(self._before)
 
+    def after_fork(self) -> None:
+        """Restore the interval in a new process, in which the threads of loops do not exist."""
+        self._guard = threading.Lock()
+        if self._threads and sys.getswitchinterval() == self._set:
+            sys.setswitchinterval(self._before)
+        self._threads = 0
+
 
 _SWITCH_INTERVAL = _SwitchInterval()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_SWITCH_INTERVAL.after_fork)
 
 
 class Loop:

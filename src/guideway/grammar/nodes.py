@@ -275,8 +275,8 @@ class Grammar:
         first: Expressions that are encoded first, so that they have the same position in most programs.
         ahead: The maximum work for computing masks in advance after compilation, in work units of the kernel. 100 units
             take about a microsecond. 0: no masks are computed in advance.
-        emptiness: What `exports` has found: True if no text fits, False if one does. A text: the message of the limit
-            that was exceeded. None: it was not tested.
+        emptiness: What `exports` has found: True if no text fits, False if one does. A tuple: the message and the
+            place of the limit that was exceeded. None: it was not tested.
     """
 
     nodes: list[Node | None] = field(default_factory=list)
@@ -284,7 +284,7 @@ class Grammar:
     root: int = 0
     first: tuple[Regular, ...] = ()
     ahead: int = 0
-    emptiness: bool | str | None = field(default=None, init=False, repr=False, compare=False)
+    emptiness: bool | tuple[str, str | None] | None = field(default=None, init=False, repr=False, compare=False)
 
     def place(self, number: int) -> str | None:
         """Return the JSON Pointer of the origin of a node. None if it has no origin, or if the kernel has added it."""

@@ -24,9 +24,12 @@ Mask = NDArray[np.uint32]
 BATCHED = ("temperature", "top_k", "top_p", "min_p")
 """The stages that run on a device, in this order."""
 
+_DOUBLE = ("cpu", "cuda", "xpu")
+"""Types of devices with float64, which samplers that are not greedy need for the tokens of the CPU."""
+
 
 class DeviceDraw(NamedTuple):
-    """The draws that may follow for a row.
+    """The draws to compute for a row.
 
     Attributes:
         sampler: A sampler for which `draws_on_device` is True.
@@ -82,6 +85,8 @@ def device_rows(logits: Any, draws: Sequence[DeviceDraw | None]) -> list[DeviceR
     Returns:
         A `DeviceRow` for each row with a draw, and the logits in main memory for each other row.
     """
+    if logits.device.type not in _DOUBLE:
+        draws = [one if one is None or one.sampler.bare else None for one in draws]
     groups: dict[int, list[tuple[int, int]]] = {}  # for each sampler the pairs of a row and the index of a mask
     for place, one in enumerate(draws):
         if one is not None:
@@ -124,7 +129,9 @@ def _tokens(
         allowed = _masked(_taken(logits, [place for place, _ in cases]), masks)
         largest, ids = allowed.max(dim=-1)  # the first of equal logits; a NaN is the largest
         if not given[0].sampler.bare:
-            ids = _sampled(given[0].sampler, allowed, [one.number for one in given])
+            ids, left = _sampled(given[0].sampler, allowed, [one.number for one in given])
+            # Sums that were computed in parallel may select a removed token by rounding: then there is no token.
+            largest = torch.where(left.gather(-1, ids[:, None])[:, 0] > -math.inf, largest, math.nan)
         parts.append(torch.stack((largest, ids.to(largest.dtype))))  # float32 represents ids exactly below 2 ** 24
     if not parts:
         return []
@@ -156,14 +163,16 @@ def _masked(logits: Any, masks: Sequence[Mask | None]) -> Any:
     return TorchMasks()(logits, rows, held)[0]
 
 
-def _sampled(sampler: Sampler, logits: Any, numbers: Sequence[float]) -> Any:
-    """Draw one token per row with the stages `BATCHED`, as `chain.draw` does: int64 [rows].
+def _sampled(sampler: Sampler, logits: Any, numbers: Sequence[float]) -> tuple[Any, Any]:
+    """Draw one token per row with the stages `BATCHED`, as `chain.draw` does.
+
+    Returns the tokens, int64 [rows], and the logits after the stages, with -inf for the removed tokens.
 
     `logits`: [rows, vocabulary], with -inf for tokens that are not allowed.
     """
     import torch
 
-    left = logits.to(torch.float32 if logits.device.type == "mps" else torch.float64)
+    left = logits.to(torch.float64)
     left = (left - left.amax(-1, keepdim=True)) / sampler.temperature
     if 0 < sampler.top_k < left.shape[1]:
         edge = left.topk(sampler.top_k).values[:, -1:]
@@ -179,7 +188,8 @@ def _sampled(sampler: Sampler, logits: Any, numbers: Sequence[float]) -> Any:
     total = sums[:, -1:].contiguous()
     wanted = torch.tensor(numbers, dtype=left.dtype).to(left.device)[:, None] * total
     drawn = torch.searchsorted(sums, wanted, right=True)
-    return torch.where(drawn < left.shape[1], drawn, torch.searchsorted(sums, total))[:, 0]  # rounding: the last one
+    drawn = torch.where(drawn < left.shape[1], drawn, torch.searchsorted(sums, total))  # rounding: the last one
+    return drawn[:, 0].clamp_max(left.shape[1] - 1), left  # past the end if a logit is NaN
 
 
 def _first_of_edge(left: Any, edge: Any, count: Any) -> Any:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from guideway.engines.base import Cache
 from guideway.errors import EngineError
 from guideway.sampling import on_cpu
@@ -93,7 +95,8 @@ def _run(work: list[Work]) -> None:
             before.append(cache)
         start = perf_counter()
         logits, caches = model.run(engine.forward, rows, before)
-        logits = on_cpu(logits)
+        if not isinstance(logits, np.ndarray):  # copied again, since rows are stored and page-locked memory is scarce
+            logits = np.array(on_cpu(logits))
         seconds = (perf_counter() - start) / len(work)
         left: list[Work] = []
         for (session, _, ids), row, found, cache in zip(work, rows, logits, caches, strict=True):

@@ -231,6 +231,32 @@ def test_idle_rows_are_bounded(file: Path, costs: Costs) -> None:
     np.testing.assert_allclose(logits, there, atol=1e-3)
 
 
+def test_copies_of_a_row_share_its_saved_state(
+    file: Path, costs: Costs, arranged: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from guideway.engines.llama_cpp import LlamaCppEngine
+    from guideway.engines.llama_cpp.context import Context
+
+    costs("streams")
+    engine, plain = LlamaCppEngine(file, kv_cache_tokens=4096), LlamaCppEngine(file, kv_unified=True)
+    long, saved = [5] * 10 + [6] * 390, []
+    _, caches = engine.forward([long, [9] * 100], [None, None])
+    assert arranged[-1] == 2
+    state = Context.state
+
+    def noted(context: Context, number: int) -> Any:
+        found = state(context, number)
+        saved.append(found.nbytes)
+        return found
+
+    monkeypatch.setattr(Context, "state", noted)
+    more = [[7 + n] for n in range(12)]
+    logits, _ = engine.forward(more, [caches[0].truncated(10)] * 12)
+    assert sum(saved) < 4 * max(saved), "the state of the row was saved for each copy"
+    there, _ = plain.forward([[5] * 10 + row for row in more], [None] * 12)
+    np.testing.assert_allclose(logits, there, atol=1e-3)
+
+
 def test_kept_prefixes_lose_their_streams(file: Path, costs: Costs, arranged: list[int]) -> None:
     """Prefixes of prompts that are kept do not run. They never fill more than the KV cache, so the streams stay."""
     from guideway.engines.llama_cpp import LlamaCppEngine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 import time
@@ -14,7 +15,7 @@ import pytest
 
 import guideway as gw
 from guideway._kernel import WorkDeferred, bound_work
-from guideway.generation.async_loop import SWITCH_SECONDS, Loop, loop_of
+from guideway.generation.async_loop import _SWITCH_INTERVAL, SWITCH_SECONDS, Loop, loop_of
 from guideway.generation.deferral import _SLOW_TOKENS, ROW_WORK, Deferral, Preparation
 from guideway.generation.model import Model
 from guideway.generation.scheduler import Limits, Row
@@ -261,7 +262,17 @@ def test_a_matcher_that_needs_much_work_is_made_by_a_worker(monkeypatch: pytest.
     assert second == texts[1]
 
 
+def wait_for_loops() -> None:
+    """Wait until the threads of loops of earlier calls have ended."""
+    for _ in range(1000):
+        if not _SWITCH_INTERVAL._threads:
+            return
+        time.sleep(0.01)
+    raise AssertionError("the thread of a loop does not end")
+
+
 def test_the_switch_interval_is_short_while_a_loop_runs() -> None:
+    wait_for_loops()
     before, seen = sys.getswitchinterval(), []
 
     class Watching(ConstantEngine):
@@ -272,8 +283,20 @@ def test_the_switch_interval_is_short_while_a_loop_runs() -> None:
     model = Model(Watching(np.zeros(257, np.float32)), Tokenizer.of(BYTES))
     asyncio.run(gw.agenerate(model, "x", gw.Regex("[ab]{3}"), seed=1))
     assert {round(one, 6) for one in seen} == {SWITCH_SECONDS}
-    for _ in range(200):  # the thread of the loop ends after the call
-        if sys.getswitchinterval() == before:
-            break
-        time.sleep(0.01)
+    wait_for_loops()  # the thread of the loop ends after the call
+    assert sys.getswitchinterval() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the operating system cannot fork")
+def test_a_forked_process_gets_the_switch_interval_back() -> None:
+    wait_for_loops()
+    before = sys.getswitchinterval()
+    with _SWITCH_INTERVAL:
+        child = os.fork()
+        if not child:
+            restored = sys.getswitchinterval() == before
+            with _SWITCH_INTERVAL:
+                pass
+            os._exit(0 if restored and sys.getswitchinterval() == before else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert sys.getswitchinterval() == before

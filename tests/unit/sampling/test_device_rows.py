@@ -1,4 +1,4 @@
-"""Logits that are tensors: greedy tokens of a batch, copies for other samplers, and an engine that returns tensors."""
+"""Logits that are tensors: draws of a batch, copies of logits, and an engine that returns tensors."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def check_wrong_logits(wrong: float, device: str) -> None:
             draw(Sampler(), row)
 
 
-def test_an_engine_may_return_tensors(tmp_path: Path) -> None:
-    """As on a device: greedy tokens are computed there, and callers get arrays. The test needs no device."""
+def test_an_engine_may_return_tensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a device: tokens are drawn there, and callers get arrays. The test needs no device."""
     pytest.importorskip("transformers", reason="the engine is transformers'")
     folder = tiny_model("llama", tmp_path, seed=3)
     plain, kept = gw.load(f"hf:{folder}", dtype="float32"), gw.load(f"hf:{folder}", dtype="float32")
@@ -153,6 +153,19 @@ def test_an_engine_may_return_tensors(tmp_path: Path) -> None:
         (None, {"temperature": 0.0, "stop": "a"}),
         (None, {"temperature": 0.0, "prompt_lookup_num_tokens": 3}),
     ]
+    calls = {"token": 0, "array": 0}
+    token, array = DeviceRow.token, DeviceRow.array
+
+    def counted_token(row: DeviceRow, mask: Any) -> int | None:
+        calls["token"] += 1
+        return token(row, mask)
+
+    def counted_array(row: DeviceRow) -> Any:
+        calls["array"] += 1
+        return array(row)
+
+    monkeypatch.setattr(DeviceRow, "token", counted_token)
+    monkeypatch.setattr(DeviceRow, "array", counted_array)
     for constraint, options in ways:
         more: dict[str, Any] = {"n": 2, "max_tokens": 9, "allow_truncation": constraint is not None, **options}
         expected = gw.generation.complete(plain, ["the crab", "crabs and"], constraint, **more)
@@ -161,6 +174,8 @@ def test_an_engine_may_return_tensors(tmp_path: Path) -> None:
         assert [[one.truncation for one in group] for group in found] == [
             [one.truncation for one in g] for g in expected
         ]
+    assert calls["token"] > 100, "no batch was drawn on the device"
+    assert calls["array"] < calls["token"] // 10, "rows were drawn on the device and copied, too"
     session = kept.session()
     session.feed("the crab")
     assert isinstance(session.logits(), np.ndarray)

@@ -44,6 +44,7 @@ class SequencePool:
         self.live = WeakSet[CellSequence]()
         self.places: dict[int, ref[CellSequence]] = {}
         self.copied = 0  # tokens that were copied because the cells are not shared
+        self._last_saved: tuple[CellSequence, int, tuple[int, int], Saved | None] | None = None
 
     def reclaim(self) -> None:
         """Release the cells and numbers of sequences that were garbage-collected."""
@@ -81,6 +82,17 @@ class SequencePool:
         self.live.add(sequence)
         return sequence
 
+    def saved(self, sequence: CellSequence) -> Saved | None:
+        """Return `CellSequence.save`. Until `forget_saved`, several copies of one sequence share the result."""
+        key = sequence, sequence.tip, sequence.pieces[-1]
+        if self._last_saved is None or self._last_saved[:3] != key:
+            self._last_saved = *key, sequence.save()
+        return self._last_saved[3]
+
+    def forget_saved(self) -> None:
+        """End the sharing of `saved`. Call it when a call has made its copies."""
+        self._last_saved = None
+
     def _full(self) -> KVCacheFullError:
         return KVCacheFullError(
             f"all {self.context.rows} sequences are in use; close sessions, forks or KV caches, or raise rows="
@@ -108,6 +120,11 @@ class CellSequence:
         self.held = deque[ref[CachedPrefix]]()
         self.crowd = 64
 
+    @property
+    def loaded(self) -> int:
+        """The number of cells that loading the saved tokens needs, those after `tip` included; 0: none are saved."""
+        return 0 if self.saved is None else self.saved.length
+
     def longest(self) -> int:
         """Return the length of the longest cache value of this sequence that exists; 0 if there is none.
 
@@ -134,7 +151,7 @@ class CellSequence:
             context.copy(self.number, new.number, new.tip)
         elif new.tip:
             new.leave()
-            new.saved = self.save()
+            new.saved = self.pool.saved(self)
             self.pool.copied += new.tip
         return new
 

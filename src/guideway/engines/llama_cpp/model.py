@@ -142,6 +142,7 @@ class LlamaCppEngine:
                 sequence = sequence.copy()
             known.add(sequence)
             taken.append(sequence)
+        self._pool.forget_saved()
         self._arranger.place(taken, [len(row) for row in rows])
 
     def decode_steps(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw) -> list[Cache]:

@@ -39,7 +39,7 @@ class Arranger:
     def __init__(self, pool: SequencePool, *, unified: bool) -> None:
         self._pool, self._fixed = pool, unified or not pool.context.separable
         self._excess = 0.0  # what the present arrangement cost more than the other one; at least 0
-        self._won = 0.0  # what streams have saved since they were created
+        self._saved_cost = 0.0  # what streams have saved since they were created
         self._rate = 0.0  # the change of `_excess` for each further token of the last call
         self._calls = 0
 
@@ -70,7 +70,7 @@ class Arranger:
     def ran(self, tokens: int) -> None:
         """Note that further tokens of the sequences of the last call have run."""
         self._excess = max(0.0, self._excess + tokens * self._rate)
-        self._won -= tokens * self._rate
+        self._saved_cost -= tokens * self._rate
 
     def _choose(self, sequences: Sequence[CellSequence], counts: Sequence[int]) -> None:
         """Change the arrangement if another one is cheaper, or if the call needs it."""
@@ -80,7 +80,7 @@ class Arranger:
         idle = total - sum(one.tip for one in sequences)
         if idle > context.cells:
             idle = _trimmed(set(live) - set(sequences))
-        need = max(one.tip + count for one, count in zip(sequences, counts, strict=True))
+        need = max(max(one.tip + count, one.loaded) for one, count in zip(sequences, counts, strict=True))
         gain = new + _used(live) - _PENALTY * -(-need // _PAD) * _PAD
         self._rate = gain if context.streams == 1 else -gain
         copied, pool.copied = pool.copied, 0
@@ -95,7 +95,7 @@ class Arranger:
             self._arrange(1, sequences)
         elif len(sequences) > context.streams or need > context.room:
             # If such calls alternate with others, the cells are shared until streams have paid for their creation.
-            self._arrange(best if self._won > cost else 1, sequences)
+            self._arrange(best if self._saved_cost > cost else 1, sequences)
 
     def _streams(self, count: int, need: int) -> int:
         """Return the number of streams for `count` rows of at most `need` tokens; 1: they must share the cells."""
@@ -116,7 +116,7 @@ class Arranger:
         for one in live:
             one.saved, one.number = one.save(), -1
         pool.places.clear()
-        self._excess = self._won = self._rate = 0.0
+        self._excess = self._saved_cost = self._rate = 0.0
         try:
             pool.context.arrange(streams)
         except EngineError:
