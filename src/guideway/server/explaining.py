@@ -57,7 +57,8 @@ def _explained(body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     if isinstance(constraint, JsonSchema):
         found = explain_schema(constraint.schema, examples=_EXAMPLES)
         rows = found.rows()
-        for place, reason in found.refusals.items():  # of schemas that are refused only when they are compiled
+        if found.refusals:  # only compilation refuses the schema
+            place, reason = next(iter(found.refusals.items()))
             return _refused(UnsupportedError(f"not supported at {place!r}: {reason}", place), body)
         if found.conflict is not None:
             return _refused(UnsatisfiableError(f"no text can fit: {found.conflict}", found.place), body)

@@ -130,7 +130,7 @@ def test_a_second_session_runs_only_what_differs() -> None:
 
 def test_an_engine_limits_the_budget() -> None:
     engine = ToyEngine(10)
-    engine.prefix_limit = 5_000  # type: ignore[attr-defined]
+    engine.prefix_limit = 5_000  # type: ignore[attr-defined]  # an optional attribute of engines
     budgets = [
         Model(engine, Tokenizer.of(VOCABULARY), prefix_bytes=size).prefixes.budget_bytes for size in (0, 900, 9_000)
     ]
