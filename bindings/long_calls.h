@@ -1,6 +1,7 @@
 // Calls of the kernel that give back the interpreter's lock (the GIL) where they take long: before they wait for a lock,
 // and once they have done a piece of work. Most calls are short and keep it: to release it and take it again costs a tenth
-// of a step, and may cost milliseconds where other threads run Python.
+// of a step, and may cost milliseconds where other threads run Python. In a round of a generation loop they keep it longer
+// (`LongCall`).
 //
 // While it is released, another thread could call the same matcher. It waits until the first call has ended.
 #pragma once

@@ -65,73 +65,37 @@ private:
     std::size_t bytes_ = 0;
 };
 
-// Numbers by the number of a state set: a bounded number of entries. For sets of many configurations.
-class StateSetMemo {
+// Results by a key, such as the number of a state set: a bounded number of bytes. All are dropped when the limit is reached.
+template <class Key, class Value>
+class ResultMemo {
 public:
-    std::optional<std::uint32_t> find(std::uint32_t state_set) const {
-        const auto known = known_.find(state_set);
-        return known == known_.end() ? std::nullopt : std::optional(known->second);
-    }
-    void keep(std::uint32_t state_set, std::uint32_t number) {
-        if (known_.size() >= kMost) known_.clear();
-        known_.insert_or_assign(state_set, number);
-    }
-    std::size_t bytes() const { return known_.size() * kEntryBytes; }
-
-private:
-    static constexpr std::size_t kMost = std::size_t{1} << 14, kEntryBytes = 48;
-
-    std::unordered_map<std::uint32_t, std::uint32_t> known_;
-};
-
-// Texts by the number of a state set: a bounded number of bytes.
-class ForcedMemo {
-public:
-    const std::string* find(std::uint32_t state_set) const {
-        const auto known = known_.find(state_set);
+    const Value* find(Key key) const {
+        const auto known = known_.find(key);
         return known == known_.end() ? nullptr : &known->second;
     }
-    void keep(std::uint32_t state_set, const std::string& text) {
-        const std::size_t bytes = kEntryBytes + text.size();
+    void keep(Key key, Value value) {
+        const std::size_t bytes = kEntryBytes + size_of(value);
         if (bytes_ + bytes > kMaxBytes) {
             known_.clear();
             bytes_ = 0;
         }
-        if (known_.emplace(state_set, text).second) bytes_ += bytes;
+        if (known_.try_emplace(key, std::move(value)).second) bytes_ += bytes;
     }
     std::size_t bytes() const { return bytes_; }
 
 private:
     static constexpr std::size_t kMaxBytes = std::size_t{1} << 20, kEntryBytes = 80;
+    static std::size_t size_of(const Value& value) {
+        if constexpr (requires { value.size(); }) return value.size() * sizeof(value[0]);
+        else return 0;
+    }
 
-    std::unordered_map<std::uint32_t, std::string> known_;
+    std::unordered_map<Key, Value> known_;
     std::size_t bytes_ = 0;
 };
 
-// Masks within a token budget, by the number of a state set and the budget: a bounded number of bytes.
-class WithinMemo {
-public:
-    const std::vector<std::uint32_t>* find(std::uint32_t state_set, std::uint32_t left) const {
-        const auto known = known_.find(key(state_set, left));
-        return known == known_.end() ? nullptr : &known->second;
-    }
-    void keep(std::uint32_t state_set, std::uint32_t left, std::span<const std::uint32_t> row) {
-        const std::size_t bytes = kEntryBytes + row.size() * 4;
-        if (bytes_ + bytes > kMaxBytes) {
-            known_.clear();
-            bytes_ = 0;
-        }
-        if (known_.try_emplace(key(state_set, left), row.begin(), row.end()).second) bytes_ += bytes;
-    }
-    std::size_t bytes() const { return bytes_; }
-
-private:
-    static constexpr std::size_t kMaxBytes = std::size_t{1} << 20, kEntryBytes = 80;
-    static std::uint64_t key(std::uint32_t state_set, std::uint32_t left) { return std::uint64_t{state_set} << 32 | left; }
-
-    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> known_;
-    std::size_t bytes_ = 0;
-};
+// The key of a state set and a token budget.
+inline std::uint64_t budget_key(std::uint32_t state_set, std::uint32_t left) { return std::uint64_t{state_set} << 32 | left; }
 
 // A time that many threads set. It can be copied where one thread has the object.
 class UseTime {
@@ -188,11 +152,13 @@ struct AutomatonCache {
     ArenaVector<std::uint32_t> of_state_set;
     ArenaVector<Mask*> in_state_sets;  // first: the mask with which a row begins
     ArenaVector<std::uint32_t> owners;
-    CompletionCache tails;                   // long completions
-    ConfigsMemo finish, worst;               // fewest tokens to finish, and an upper bound of that after any legal token
-    StateSetMemo large_finish, large_worst;  // the same for sets of more than `ConfigsMemo::kMostTogether` configurations
-    ForcedMemo forced;                       // the bytes without an alternative, by state set
-    WithinMemo within;                       // masks that a budget narrows and that took long
+    CompletionCache tails;      // long completions
+    ConfigsMemo finish, worst;  // fewest tokens to finish, and an upper bound of that after any legal token
+    // By state set: `finish` and `worst` for sets of more than `ConfigsMemo::kMostTogether` configurations, and the bytes
+    // without an alternative.
+    ResultMemo<std::uint32_t, std::uint32_t> large_finish, large_worst;
+    ResultMemo<std::uint32_t, std::string> forced;
+    ResultMemo<std::uint64_t, std::vector<std::uint32_t>> within;  // by `budget_key`: masks that a budget narrows and that took long
     std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids;  // by state set
     StateSetIndex state_sets;                                                  // not counted in `bytes`, nor are the state sets
     MachineTables machine;

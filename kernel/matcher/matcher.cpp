@@ -16,7 +16,7 @@ constexpr std::uint64_t kFewUnits = 5'000;       // of work; a mask within a bud
 constexpr std::size_t kValidated = 16;           // tokens that are validated under one lock
 constexpr std::uint64_t kMaskSeeds[] = {0x6d61736b, 0x69640001};
 
-// Whether the set has so many configurations that results are cached by its number.
+// Whether the set has too many configurations for `ConfigsMemo`. Results are then cached by the number of the set.
 bool is_large(const StateSet& state_set) { return state_set.count > ConfigsMemo::kMostTogether; }
 
 }  // namespace
@@ -408,9 +408,9 @@ Matcher::Fit Matcher::fill_masks_within(std::span<std::uint32_t> row, std::span<
 
 std::uint32_t Matcher::needed() const {
     if (!is_large(history_.now())) return completions().tokens(now());
-    StateSetMemo& memo = automaton_->learned().large_finish;
+    auto& memo = automaton_->learned().large_finish;
     const std::uint32_t id = history_.now().id;
-    if (const auto known = memo.find(id)) return *known;
+    if (const auto* known = memo.find(id)) return *known;
     const std::uint32_t found = completions().tokens(now());
     memo.keep(id, found);
     automaton_->store_->engine.count(automaton_->number_);
@@ -433,10 +433,13 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
     automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
     AutomatonCache& cache = automaton_->learned();
     const std::uint32_t id = history_.now().id;
-    if (const auto known = is_large(history_.now()) ? cache.large_worst.find(id) : cache.worst.find(configs);
-        known && sum(*known, 1) <= left)
-        return {.fits = true, .is_whole = true};
-    if (const auto* known = cache.within.find(id, left)) {
+    const auto known_worst = [&]() -> std::optional<std::uint32_t> {
+        if (!is_large(history_.now())) return cache.worst.find(configs);
+        const std::uint32_t* found = cache.large_worst.find(id);
+        return found ? std::optional(*found) : std::nullopt;
+    };
+    if (const auto known = known_worst(); known && sum(*known, 1) <= left) return {.fits = true, .is_whole = true};
+    if (const auto* known = cache.within.find(budget_key(id, left))) {
         std::ranges::copy(*known, row.begin());
         return {.fits = true, .is_whole = false};
     }
@@ -444,7 +447,7 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
     const std::uint64_t before = work.left();
     const std::uint32_t worst = completions().keep_within(configs, row, left);
     if (accepting(configs)) add_ends(row);  // also those that the grammar asks for by name
-    if (before - work.left() > kFewUnits && sum(worst, 1) > left) cache.within.keep(id, left, row);
+    if (before - work.left() > kFewUnits && sum(worst, 1) > left) cache.within.keep(budget_key(id, left), {row.begin(), row.end()});
     if (is_large(history_.now())) cache.large_worst.keep(id, worst);
     else cache.worst.keep(std::move(configs), worst);
     automaton_->store_->engine.count(automaton_->number_);

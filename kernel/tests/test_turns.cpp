@@ -72,7 +72,11 @@ std::vector<Row> walk(Matcher& matcher, const std::string& text) {
 
 struct Reported : LongCall {
     bool is_long = false;
-    void begin() noexcept override { is_long = true; }
+    std::chrono::steady_clock::time_point at;
+    void begin() noexcept override {
+        is_long = true;
+        at = std::chrono::steady_clock::now();
+    }
 };
 
 // A call in a round is reported later.
@@ -99,11 +103,13 @@ void long_calls() {
         std::thread other([&] {
             if (is_in_round) LoopRounds::begin();
             Reported call;
+            const auto start = std::chrono::steady_clock::now();
             begun = true;
             lock.lock(StoreLock::Rank::step);
             has_lock = true;
             lock.unlock();
             CHECK(call.is_long);
+            if (is_in_round) CHECK(call.at - start >= LongCall::kKeptWait);
             if (is_in_round) LoopRounds::end();
         });
         while (!begun) std::this_thread::yield();
