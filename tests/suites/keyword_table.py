@@ -62,7 +62,7 @@ def format_row(draft: str, tally: Tally) -> str:
     """Returns the table row of the formats in a draft."""
     rejected = sum(verdict.startswith("rejected") for verdict in tally.wrong)
     accepted = len(tally.wrong) - rejected
-    return f"| {draft} | {tally.right} | {rejected} | {accepted} |"
+    return f"| {draft} | {tally.right} | {rejected + len(tally.omitted)} | {accepted} |"
 
 
 def page(tallies: list[Tally], formats: list[Tally]) -> str:
