@@ -15,7 +15,7 @@ import numpy as np
 from guideway import masks
 from guideway.errors import ConstraintError, LimitExceededError
 from guideway.jsontext.encoder import write_json
-from guideway.jsontext.pointer import MISSING, child, pointer, unescape
+from guideway.jsontext.pointer import MISSING, pointer, target, unescape
 from guideway.jsontext.tokens import located
 from guideway.sampling import TokenLogprobs
 from guideway.sampling.report import log_softmax
@@ -70,7 +70,8 @@ class Field:
 def scalars(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield the pointer, start and end of each scalar of a JSON text.
 
-    If the text is cut, an unfinished string or word at its end is left out. An unfinished number is yielded as it is.
+    If the text is cut, an unfinished string or word at its end is left out. Of an unfinished number such as "1.", the
+    longest beginning that is a number is yielded.
     """
     try:
         for token, path in located(text):
@@ -144,7 +145,7 @@ def options_at(schema: Mapping[str, Any], place: str) -> list[Any] | None:
 def _alternatives(document: Mapping[str, Any], schema: Any) -> list[Any]:
     """Return the alternatives of a schema: its references are followed, and its unions (anyOf, oneOf) are split.
 
-    A reference that cannot be resolved becomes an entry None.
+    A reference that `target` cannot resolve, such as an anchor, becomes an entry None.
     """
     made, todo, visited = [], [schema], 0
     while todo and (visited := visited + 1) < _MAX_VISITED:
@@ -152,10 +153,7 @@ def _alternatives(document: Mapping[str, Any], schema: Any) -> list[Any]:
         if not isinstance(one, Mapping):
             made.append(one)
         elif isinstance(reference := one.get("$ref"), str):
-            found: Any = document if reference.startswith("#") else MISSING
-            for name in reference[1:].split("/")[1:]:
-                found = child(found, unescape(name)) if found is not MISSING else MISSING
-            todo.append(None if found is MISSING else found)
+            todo.append(None if (found := target(document, reference)) is MISSING else found)
         elif isinstance(branches := one.get("anyOf", one.get("oneOf")), list):
             todo += branches
         else:

@@ -23,7 +23,7 @@ class GrowingValue(Protocol):
     """The value of a text that is still being generated.
 
     Attributes:
-        changes: A number that increases when the value changes.
+        changes: A number that increases when `push` changes the value.
         fields: The complete entries of the outermost object by name. For a `Reasoning` and for `ToolCalls`, it is equal
             to `data`.
     """
@@ -159,6 +159,10 @@ class _Thoughts:
         self.text, self._held = self.text + self._held[:at], self._held[at:]
         return ""
 
+    def finish(self) -> str:
+        """End the text. Returns text that could have been the beginning of the first marker, and is none."""
+        return "" if self.is_over or self._is_inside else self._over(self._held)
+
     def _over(self, text: str) -> str:
         self.is_over, self._held = True, ""
         self._gap = self._gap and self._is_inside
@@ -184,6 +188,8 @@ class ReasoningProgress:
         self.changes += before != (len(self._thoughts.text), self._answer.changes)
 
     def finish(self) -> None:
+        if rest := self._thoughts.finish():
+            self._answer.push(rest)
         self._answer.finish()
 
     @property
@@ -291,7 +297,9 @@ class CallsProgress:
         return True
 
     def finish(self) -> None:
-        """End the text. Held text that could have been the beginning of a call becomes part of `data`."""
+        """End the text. Text that could have been the beginning of a marker or of a call becomes part of `data`."""
+        if self._thoughts is not None:
+            self._held += self._thoughts.finish()
         if not self._in_calls:
             self._text, self._held = self._text + self._held, ""
 

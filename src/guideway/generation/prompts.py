@@ -10,7 +10,7 @@ of the record, and the line "Record:". The bundled model `tiny` was trained on t
     {"name": string, "age": integer | null, "mood": "good" | "bad", "tags": [string], "when": date}
 
 A skeleton is a hint for the model, not the constraint. It does not contain patterns, bounds and conditions. Values that
-are nested too deeply become `any`.
+are nested too deeply become `any`, and so do references by an anchor or to another document.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from guideway.frontends.json_schema.schema_copy import copied
-from guideway.jsontext.pointer import MISSING, child, unescape
+from guideway.jsontext.pointer import MISSING, target
 
 __all__ = ["ExtractionPrompt", "PromptFunction", "extraction_prompt", "shape"]
 
@@ -35,7 +35,10 @@ It bounds the skeletons of schemas whose references grow exponentially.
 """
 
 MAX_CHOICES = 64
-"""The maximum number of values of one enum (or branches of one union). Further ones are written as `...`."""
+"""The maximum number of values of an enum, types or branches of a union, or items of `prefixItems` in a skeleton.
+
+Further ones are left out, or written as `...`.
+"""
 
 MAX_SCHEMA = 20_000
 """The maximum number of characters of a schema in a message. A longer one is written as a skeleton."""
@@ -100,7 +103,7 @@ class ExtractionPrompt:
 def _described(schema: Mapping[str, object]) -> str:
     """Return the schema as JSON without its titles, which often repeat a key.
 
-    A schema that is too long, or that is not JSON data, is written as a skeleton (`shape`).
+    A schema that is too long, or that cannot be written as JSON, is written as a skeleton (`shape`).
     """
     try:
         written = json.dumps(copied(schema, _without_title), ensure_ascii=False, default=str)
@@ -125,7 +128,7 @@ def extraction_prompt(text: str, schema: Mapping[str, object]) -> str:
 def shape(schema: Mapping[str, object]) -> str:
     """Write a JSON Schema as a compact skeleton in one line.
 
-    References within the document (`#/...`) are followed. Depth and size are bounded.
+    References within the document (`#` and `#/...`) are followed. Depth and size are bounded.
     """
     return _Writer(schema).write(schema, MAX_DEPTH)
 
@@ -197,14 +200,9 @@ class _Writer:
         return f"[{self.write(schema.get('items', {}), depth - 1)}]"
 
     def _resolve(self, reference: str) -> object:
-        """Return the sub-schema of a reference. None: it is not in this document; `write` returns "any" for None."""
-        if not reference.startswith("#"):
-            return None
-        found: object = self._document
-        for step in reference[1:].split("/")[1:]:
-            if (found := child(found, unescape(step))) is MISSING:
-                return None
-        return found
+        """Return the sub-schema of a reference. None: `target` finds none; `write` returns "any" for None."""
+        found: object = target(self._document, reference)
+        return None if found is MISSING else found
 
 
 def _value(value: object) -> str:

@@ -6,13 +6,14 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
-__all__ = ["MISSING", "child", "pointer", "pointer_at", "shown", "unescape"]
+__all__ = ["MISSING", "child", "pointer", "pointer_at", "shown", "target", "unescape"]
 
 _PART = re.compile(r'[ \t\n\r]+|"(?:[^"\\]|\\.)*"?|[{}\[\],:]|[^ \t\n\r{}\[\],:"]+', re.DOTALL)
 
 MISSING = object()
-"""The result of `child` for a value that does not exist."""
+"""The result of `child` and `target` for a value that does not exist."""
 
 
 def pointer(place: str, *names: str | int) -> str:
@@ -123,3 +124,17 @@ def child(value: object, name: str) -> Any:
     if isinstance(value, list) and name.isascii() and name.isdecimal() and len(name) < 10 and int(name) < len(value):
         return value[int(name)]
     return MISSING
+
+
+def target(document: object, reference: str) -> Any:
+    """Return the value in a document to which a `$ref` refers; `MISSING`: there is none.
+
+    References are "#" (the document), or "#" and a JSON Pointer. All others, such as anchors ("#name"), give `MISSING`.
+    """
+    if reference != "#" and not reference.startswith("#/"):
+        return MISSING
+    found: Any = document
+    for part in unquote(reference[1:]).split("/")[1:]:
+        if (found := child(found, unescape(part))) is MISSING:
+            return MISSING
+    return found

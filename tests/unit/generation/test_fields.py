@@ -164,6 +164,16 @@ def test_options_of_places() -> None:
     assert options_at({"$ref": "#"}, "/x") is None
 
 
+def test_an_anchor_is_not_the_whole_schema() -> None:
+    schema = {
+        "properties": {"k": {"$ref": "#kind"}, "l": {"$ref": "#/$defs/a%20b"}},
+        "additionalProperties": {"type": "boolean"},
+        "$defs": {"K": {"$anchor": "kind", "properties": {"x": {"type": "string"}}}, "a b": {"enum": [1, 2]}},
+    }
+    assert options_at(schema, "/k/x") is None
+    assert options_at(schema, "/l") == [1, 2]
+
+
 class Mood(BaseModel):
     before: Literal["a", "b"]
     mood: Literal["ab", "ba", "aa", "bb"]

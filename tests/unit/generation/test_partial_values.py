@@ -175,7 +175,7 @@ def test_calls_grow(name: str, seed: int) -> None:
 def test_text_without_calls(name: str) -> None:
     family = FAMILIES[name]
     source = gw.ToolCalls([find], family=family)
-    for text in ("Hello there < you", "It is [1] {2}.", ""):
+    for text in ("Hello there < you", "It is [1] {2}.", "", "<", "<th", "[T"):
         progress = CallsProgress(source)
         for char in family.answer + text:
             progress.push(char)

@@ -48,6 +48,7 @@ def test_the_prompt_is_exact() -> None:
         ({"enum": []}, "any"),
         ({"$ref": "https://example.com/elsewhere"}, "any"),
         ({"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"type": "null"}}}, "null"),
+        ({"properties": {"a": {"$ref": "#name"}}}, '{"a": any}'),
         ({"type": "whatever"}, "any"),
         ({"anyOf": [{"type": "integer"}, {"type": "integer"}]}, "integer"),
     ],
