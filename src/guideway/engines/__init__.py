@@ -3,7 +3,7 @@
 base.py       `StepEngine`: the protocol; `Cache`
 kv_cache.py   caches as immutable values: rows of a batch, states of recurrent models
 row_store.py  rows of different lengths in shared arrays
-batching.py   decides which rows run together, and counts them
+batching.py   divides rows into groups that run together, and counts them
 config.py     the configuration files of models
 onnx/         ONNX Runtime
 transformers/ transformers on PyTorch

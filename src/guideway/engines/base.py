@@ -1,7 +1,7 @@
 """The protocol of step engines: an engine runs a model on new tokens and returns the KV cache.
 
-An engine keeps no state of a sequence between calls. Caches are immutable values that the caller keeps: a session forks
-by sharing a cache, and rewinds by truncating it or by returning to an older one. Several sessions can use one engine.
+The state of a sequence belongs to its cache, an immutable value that the caller keeps: a session forks by sharing a
+cache, and rewinds by truncating it or by returning to an older one. Several sessions can use one engine.
 If the library of an engine modifies caches in place, the engine copies a cache first if another value would change.
 """
 

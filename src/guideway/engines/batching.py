@@ -1,4 +1,4 @@
-"""Decides which rows of a call of an engine run together, and counts them."""
+"""Divides the rows of a call of an engine into groups that run together, and counts groups, rows and tokens."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def by_padding(counts: Sequence[int], call_tokens: int = CALL_TOKENS) -> list[li
     """Divide rows into groups that run together with padding, so that the estimated time of all calls is least.
 
     The estimate for a call is its fixed cost plus one unit per token, padding included. The number of tokens is the
-    number of rows times the largest number of new tokens of a row.
+    number of rows of the group times the largest number of new tokens of one of them.
 
     Args:
         counts: The number of new tokens of each row.

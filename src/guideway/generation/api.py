@@ -108,15 +108,17 @@ def generate(
     Raises:
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
             and `allow_truncation` is not set.
+        EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
+        InvalidTextError: A validator of the output type rejected the value, and `on_invalid="return"` is not given or
+            does not apply, because `output` is not a Python type.
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
-        TypeError: An option is unknown or of the wrong type.
+        TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
     return only_values(run(Job(as_model_base(model), prompt, output, n, options)))
@@ -195,15 +197,17 @@ def complete(
     Raises:
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
             and `allow_truncation` is not set.
+        EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
+        InvalidTextError: A validator of the output type rejected the value, and `on_invalid="return"` is not given or
+            does not apply, because `output` is not a Python type.
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
-        TypeError: An option is unknown or of the wrong type.
+        TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
     return run(Job(as_model_base(model), prompt, output, n, options))
@@ -256,15 +260,17 @@ def extract(model: AnyModel, text: str | list[str], output: object, **options: A
     Raises:
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
             and `allow_truncation` is not set.
+        EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
+        InvalidTextError: A validator of the output type rejected the value, and `on_invalid="return"` is not given or
+            does not apply, because `output` is not a Python type. Or the record of an example does not fit `output`.
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
-        TypeError: An option is unknown or of the wrong type.
+        TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
     return only_values(run(extraction_job(as_model_base(model), text, output, options)))
@@ -343,15 +349,17 @@ def stream(
     Raises:
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
             and `allow_truncation` is not set.
+        EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or no continuation of the yielded text fits without a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
+        InvalidTextError: A validator of the output type rejected the value, and `on_invalid="return"` is not given or
+            does not apply, because `output` is not a Python type.
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
-        TypeError: An option is unknown or of the wrong type.
+        TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
     job = Job(as_model_base(model), prompt, output, n, options)
@@ -372,7 +380,7 @@ def stream_values(model: AnyModel, prompt: Prompt | GenerationRequest, output: o
 @dispatched
 @with_options()
 def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpack[Options]) -> Any:
-    """Generate a value, and yield what is generated of it each time that this changes. Unfinished strings are included.
+    """Generate a value, and yield it while it grows. Unfinished strings are included.
 
     Args:
         model: The model, from `guideway.load` or `guideway.remote`.
@@ -386,15 +394,17 @@ def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpac
     Raises:
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
             and `allow_truncation` is not set.
+        EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
-        ConstraintError: `output` is malformed or cannot be enforced exactly.
+        ConstraintError: `output` is malformed, none of these kinds, or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
+        InvalidTextError: A validator of the output type rejected the value, and `on_invalid="return"` is not given or
+            does not apply, because `output` is not a Python type.
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
-        TypeError: An option is unknown or of the wrong type.
+        TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
     return _values(Job(as_model_base(model), prompt, output, None, options))
@@ -411,7 +421,7 @@ def stream_extract(model: AnyModel, text: str, output: object,
 @dispatched
 @with_options(more=EXTRACTION_OPTIONS, typed=ExtractionOptions)
 def stream_extract(model: AnyModel, text: str, output: object, **options: Any) -> Any:
-    """Read a text into a typed record as `extract` does, and yield what is generated of it each time that this changes.
+    """Read a text into a typed record as `extract` does, and yield the record while it grows.
 
     Args:
         model: The model, from `guideway.load` or `guideway.remote`.
@@ -425,15 +435,17 @@ def stream_extract(model: AnyModel, text: str, output: object, **options: Any) -
     Raises:
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
             and `allow_truncation` is not set.
+        EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
+        InvalidTextError: A validator of the output type rejected the value, and `on_invalid="return"` is not given or
+            does not apply, because `output` is not a Python type. Or the record of an example does not fit `output`.
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
-        TypeError: An option is unknown or of the wrong type.
+        TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
     return _values(extraction_job(as_model_base(model), text, output, options))

@@ -40,9 +40,9 @@ class Call:
 
     Args:
         job: The job.
-        moved: Called in each round with the rows of the job that were in the batch, parked and ended rows included. If
-            some rows run before the others, it is called twice: with these rows, then with the others. It is not called
-            without rows, or if this `Call` is cancelled.
+        moved: Called in each round with the rows of the job that were in the batch, also with parked rows, and with
+            rows that ended in this round. If some of them run before the others, it is called twice: with these rows,
+            then with the others. It is not called without rows, or if this `Call` is cancelled.
         done: Called once at the end, with the error that ended the `Call`; None: it ended, or was cancelled.
 
     `moved` and `done` run in the loop's thread. Set `cancelled` to remove the call from the loop.
@@ -62,10 +62,10 @@ class Call:
 
 
 class Outbox:
-    """Calls functions in event loops, from the thread of a generation loop. The calls in a `with` block are made together.
+    """Calls functions in event loops. The calls that a generation loop makes in a `with` block are sent together.
 
-    Each wake-up of an event loop takes the interpreter's lock (GIL) from the generation loop. So there is one wake-up per
-    round, not one per sequence.
+    Each wake-up of an event loop takes the interpreter's lock (GIL) from the generation loop. So an event loop wakes up
+    once for the calls of a block, not once for each sequence.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Outbox:
             _send(where, calls)
 
     def call(self, where: AbstractEventLoop, function: Callable[[], object], lost: Callable[[], object]) -> None:
-        """Call a function in an event loop. `lost` is called instead if the event loop is closed."""
+        """Call a function in an event loop; within a `with` block, at its end. If the loop is closed, call `lost`."""
         if self._owner == threading.get_ident():
             self._held.setdefault(where, []).append((function, lost))
         else:
@@ -191,7 +191,7 @@ class Loop:
                     _tell(call, error)
 
     def _round(self, calls: list[Call]) -> None:
-        """Add waiting rows to the batch, run one round, and call `moved` of each call."""
+        """Add waiting rows to the batch, run one round, and call `moved` of the calls that have rows."""
         most = max(call.job.width for call in calls)
         going = sum(len(call.active) for call in calls)
         unchecked = 0
@@ -224,7 +224,8 @@ class Loop:
     def _early(self, rows: list[Row]) -> list[Row]:
         """Return the rows that run first in a round, so that their first tokens do not wait for the pass of the others.
 
-        These are the rows without a token, if other rows generate and the engine runs prompts in separate calls anyway.
+        These are the rows that have drawn no token and are not slow, if there are other rows, and the engine runs
+        prompts in separate calls anyway.
         """
         new = [row for row in rows if not row.has_drawn and not self._deferral.is_slow(row)]
         if not new or len(new) == len(rows) or not runs_prompts_separately(new[0].session.model.engine):

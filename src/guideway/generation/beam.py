@@ -55,9 +55,9 @@ def beam_search(
     """Search for the most probable texts.
 
     In every step, the `width` most probable unfinished sequences are extended by one token. Their log-probabilities are
-    those of the model, not renormalised by the mask. The search ends when there are `count` results and no unfinished
-    sequence is more probable than the last of them, or after `max_tokens` tokens. It is exact if there are never more
-    than `width` unfinished sequences.
+    those of the model, not renormalised by the mask. The search ends after `max_tokens` tokens, when no sequence is
+    unfinished, or when there are `count` results and no unfinished sequence is more probable than the last of them. It
+    is exact if there are never more than `width` unfinished sequences.
 
     Args:
         model: The model, from `guideway.load`.
@@ -68,9 +68,10 @@ def beam_search(
         **options: Generation options.
 
     Returns:
-        The results with their `steps`, the most probable first.
+        The results with their `steps`, the most probable first. There may be fewer than `count`.
 
     Raises:
+        TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or is not an option of this function.
         GuidewayError: As in `generate`.
     """

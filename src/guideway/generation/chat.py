@@ -66,7 +66,7 @@ class ChatStream(Iterator[T]):
     """An iterator over a turn of a `Chat`. The turn is added to the chat when the iterator has ended.
 
     Attributes:
-        value: What `Chat.ask` returns; None before the end.
+        value: The value that `Chat.ask` would return; None before the end.
     """
 
     def __init__(self, items: Generator[T, None, Any]) -> None:
@@ -81,7 +81,7 @@ class ChatStream(Iterator[T]):
             raise StopIteration from None
 
     def close(self) -> None:
-        """End the generation early. The chat remains without this turn."""
+        """End the generation early, without adding the turn to the chat. After the end, it has no effect."""
         self._items.close()
 
 
@@ -165,12 +165,18 @@ class Chat:
 
     @property
     def generations(self) -> list[Generation[Any]]:
-        """The results of the last turn: one for each reply, in order. Empty after `rewind`."""
+        """The results of the last turn: one for each generated reply, in order.
+
+        A reply that `run` discarded is included. The list is empty before the first turn, after `rewind` and in a fork.
+        """
         return list(self._state.generations)
 
     @property
     def counts(self) -> Counts:
-        """How many tokens the model ran for the session of this chat. All are 0 for a model served by an API."""
+        """How many tokens the model ran for the session of this chat.
+
+        All are 0 before the first reply, and for a model served by an API.
+        """
         return Counts() if self._state.session is None else self._state.session.counts
 
     @property
@@ -244,7 +250,7 @@ class Chat:
 
         Raises:
             GuidewayError: As in `generate`.
-            RuntimeError: Another method of the chat is running, or a stream of it has not ended.
+            RuntimeError: Another method of the chat is running, or a stream of it has begun and not ended.
         """
         with self._changing() as state:
             return drive(self._asked(state, text, output, options))
@@ -272,6 +278,9 @@ class Chat:
             output: As in `ask`.
             turn: The index of the message among those of the user; -1 is the last one.
             **options: As in `ask`.
+
+        Returns:
+            As `ask`.
 
         Raises:
             IndexError: There is no such message.
@@ -331,8 +340,8 @@ class Chat:
 
         Args:
             text: The text, or a list of parts.
-            output: A type or a constraint of the last reply. The first reply without calls is discarded, and the last
-                reply is generated under this constraint in its place. None: text.
+            output: A type or a constraint of the last reply. If the chat has tools, the first reply without calls is
+                discarded, and the last reply is generated under this constraint in its place. None: text.
             max_rounds: The maximum number of replies with calls. The reply after them has no calls.
             **options: As in `ask`.
 
@@ -357,7 +366,7 @@ class Chat:
 
     @contextmanager
     def _changing(self) -> Iterator[_ChatState]:
-        """A context that gives a copy of the state. The copy becomes the state if the block raises nothing.
+        """A context that yields a copy of the state. The copy becomes the state if the block raises nothing.
 
         Raises `RuntimeError` if such a block is running.
         """

@@ -156,8 +156,8 @@ class RemoteReply:
 class CallTool:
     """The call of the function of a tool. The result is the content of the message for the model.
 
-    `raises`: whether an exception of the function is raised; otherwise the content is its class and message. `special`:
-    names of special tokens, see `tool_result`.
+    `raises`: whether an exception of the function is raised; otherwise the content is "Error: " with its class and
+    message. `special`: names of special tokens, see `tool_result`.
     """
 
     shown = False

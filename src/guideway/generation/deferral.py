@@ -5,7 +5,7 @@ code of a row counts as `ROW_OVERHEAD` units. A row that exceeds the limit is pa
 its state is unchanged. A worker thread repeats the row's calls, with higher limits and at last without one. Their results
 are then cached in the vocabulary's store, and the row joins the rounds again.
 
-A row is slow if it was parked at two different positions or more, the last of them at most `_SLOW_TOKENS` tokens ago.
+A row is slow if it was parked at two positions or more, the last time at most `_SLOW_TOKENS` tokens ago.
 (Many ordinary rows are parked once, at their beginning.) The other rows run first. Slow rows share what is left of the
 round's limit. There are three exceptions:
 
@@ -62,12 +62,12 @@ _SLOW_TOKENS = 32  # after this number of tokens without being parked, a row is 
 
 
 class _Past(NamedTuple):
-    """When a row was parked.
+    """Where and how often a row was parked.
 
     Attributes:
         position: The last position at which it was parked.
         times: How often it was parked there.
-        places: The number of different positions at which it was parked.
+        places: How often it was parked at another position than the time before.
     """
 
     position: int
@@ -172,7 +172,7 @@ class Deferral:
         return [row for row in free if not self.is_slow(row)] + slow[first:] + slow[:first]
 
     def is_slow(self, row: Row) -> bool:
-        """Return whether a row was parked at several positions, the last time not long ago."""
+        """Return whether a row is slow (see the module's docstring)."""
         past = self._past.get(row)
         return past is not None and past.places > 1 and len(row.running) - past.position <= _SLOW_TOKENS
 

@@ -63,7 +63,7 @@ class Extraction:
     """Makes the requests of `extract`: the constraint and the prompt of each text.
 
     Args:
-        output: A type or a `JsonSchema` whose schema is an object.
+        output: A type, or a `JsonSchema` whose schema is a dict, not a bool.
         options: The options of `extract`: generation options and `EXTRACTION_OPTIONS`.
 
     Attributes:
@@ -72,9 +72,9 @@ class Extraction:
         options: The generation options among the options.
 
     Raises:
-        InvalidConstraintError: `output` is another constraint, such as a pattern, or its schema is not an object.
+        InvalidConstraintError: `output` is another constraint, such as a pattern, or its schema is a bool.
         InvalidTextError: The record of an example does not fit the type.
-        TypeError: An option is of the wrong type.
+        TypeError: An option is unknown or of the wrong type.
         ValueError: Two options exclude each other.
     """
 
@@ -210,7 +210,10 @@ def _as_json(number: int, record: object) -> str:
 
 
 def _schema_of(source: Constraint[Any]) -> Mapping[str, object]:
-    """Return the JSON Schema of a record. Raises `InvalidConstraintError` for other constraints, such as a pattern."""
+    """Return the JSON Schema of a record.
+
+    Raises `InvalidConstraintError` for other constraints, such as a pattern, and for a schema that is a bool.
+    """
     schema = getattr(source, "schema", None)
     if isinstance(schema, Mapping):
         return schema

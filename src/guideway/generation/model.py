@@ -12,8 +12,8 @@ class Model(ModelBase):
     """A model that generates: an engine that runs it, and the tokenizer it was trained with.
 
     `guideway.load` returns one. The methods `generate`, `complete`, `extract`, `stream` and so on are the functions of
-    the same names in `guideway.generation`, with this model as their first argument. Leaving a `with` block closes the
-    engine.
+    the same names in `guideway.generation`, with this model as their first argument; `chat` returns a `Chat`. Leaving a
+    `with` block closes the engine.
 
     Args:
         engine: Runs the model; see `guideway.engines.base.StepEngine`.

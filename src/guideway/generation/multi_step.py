@@ -31,8 +31,9 @@ to this time.
 def stride(rows: Sequence[Row]) -> None:
     """Draw several tokens in each of these rows in one call of the engine.
 
-    All rows have the same model, and `Row.strides` is True for each. The call ends when a row ends, is rewound, fails
-    or is at a verbatim string that is chosen as a whole, when a pass other than the first fails, and at the time limit.
+    All rows must have the same model, and `Row.strides` must be True for each. The call ends when a row ends, is
+    rewound, fails or is at a verbatim string that is chosen as a whole, when a pass other than the first fails, and at
+    the time limit.
     A pass that failed runs again as the first pass of the next call. Raises the errors of `feed_all` if the first pass
     fails.
     """

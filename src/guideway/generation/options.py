@@ -51,7 +51,7 @@ VERBATIM_NUM_BEAMS = 4
 """The default number of beams for a type or a `JsonSchema` with verbatim strings."""
 
 BATCH = 16
-"""The default number of rows that run at once. Each row holds its KV cache, so this bounds memory for long lists."""
+"""The default of `batch_size`. Each row that runs holds its KV cache, so this bounds memory for long lists."""
 
 
 _SAMPLERS = frozenset(field.name for field in fields(Sampler))
@@ -63,7 +63,7 @@ CALL_ONLY = ("batch_size", "progress", "return_exceptions")
 
 
 class BaseOptions(TypedDict, total=False):
-    """The options that do not change the type of the result. `OPTIONS` describes each."""
+    """The options that do not change the declared type of the result. `OPTIONS` describes each."""
 
     max_tokens: int
     min_tokens: int
@@ -96,7 +96,7 @@ class BaseOptions(TypedDict, total=False):
 
 
 class Options(BaseOptions, total=False):
-    """The keyword arguments of every generating function. `OPTIONS` describes each."""
+    """The keyword arguments of the generating functions. `OPTIONS` describes each."""
 
     allow_truncation: bool
     return_exceptions: bool
@@ -134,8 +134,8 @@ OPTIONS: dict[str, Option] = {
     ),
     "logprobs": Option(
         None,
-        "Keep a `TokenLogprobs` of each token with this number of alternatives; None: do not. The model then runs"
-        " over forced tokens, too.",
+        "Keep a `TokenLogprobs` of each token with this number of alternatives. The model then runs over forced"
+        " tokens, too. None: keep none.",
     ),
     "distributions": Option(
         False,
@@ -194,7 +194,7 @@ OPTIONS: dict[str, Option] = {
 }
 """Every option, with its default.
 
-The signatures and docstrings of the generating functions are generated from this table.
+`with_options` writes the options in the signatures and docstrings of the generating functions.
 """
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -190,8 +190,10 @@ class Plan:
             session: A session that contains the prompt already; `prompt` is then ignored. None: make one.
 
         Raises:
+            TypeError: The prompt is a list that is neither of ids nor of messages.
+            ChatTemplateError: As in `Tokenizer.render_chat`, for messages.
             EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
-            ContextOverflowError: The prompt fills the context.
+            ContextOverflowError: The prompt fills the context, or is longer.
             BudgetTooSmallError: The shortest output needs more than `max_tokens`, or more than the context has room
                 for, and `allow_truncation` is not set.
             ValueError: `session` is given, and the options have `kv_cache` or `kv_hook`.
@@ -292,7 +294,7 @@ class Plan:
     def result(self, row: Row) -> Generation[Any]:
         """Return the result of a finished row. Raises the error that ended it, `TruncatedError` or `InvalidTextError`.
 
-        If a validator of the type rejects a value and `retries` allows it, the value is excluded, and the text is
+        If a validator of a Python type rejects a value and `retries` allows it, the value is excluded, and the text is
         generated again from the beginning of this value.
         """
         rejected: list[InvalidAttempt] = []
@@ -308,7 +310,10 @@ class Plan:
     def _invalid(
         self, found: Generation[Any], error: InvalidTextError, rejected: list[InvalidAttempt]
     ) -> Generation[Any]:
-        """Raise the error of a validator, or return the result with the error if `on_invalid="return"`."""
+        """Raise the error of a validator.
+
+        If `on_invalid="return"` and the constraint is a Python type, return the result with the error instead.
+        """
         made = final_error(found, error, rejected)
         if not self.settings.return_invalid or not isinstance(self.source, PythonType):
             raise made from error.__cause__
@@ -479,7 +484,8 @@ class Prompted:
     healed: str
 
 
-_QUICK_WORK = 100_000  # units of kernel work that `_least_tokens` does before it waits for a slot (`background`)
+# The maximum kernel work, in units of about 10 ns, that `_least_tokens` does before it waits for a slot (`background`).
+_QUICK_WORK = 100_000
 _MOST_DELAYS = 3  # after this number of attempts in another thread, a matcher is made without a limit
 
 
@@ -509,8 +515,8 @@ def _least_tokens(automaton: Automaton) -> int:
 def _healed(session: Session) -> str:
     """Remove the prompt's last token, and further ones until the cut is between characters. Returns the removed text.
 
-    The first token and the BOS ids stay, and so do tokens without text (special tokens). If no such cut is possible
-    after them, nothing is removed.
+    The first token and the BOS ids stay, and so do tokens without text (special tokens). If there is no such cut after
+    them, or the session cannot rewind, nothing is removed.
     """
     table = session.tokenizer.vocabulary
     removed: list[int] = []
@@ -538,8 +544,8 @@ class Job:
     """A call of a generating function: its prompts, each with a plan, and their results.
 
     `rows` yields the rows to run, `finish` stores the result of one, and `shaped` returns all results in the shape of
-    the prompts. For a list of prompts, the message of an error names the prompt. With `return_exceptions`, the
-    exception replaces the result, and the other prompts continue.
+    the prompts. For a list of prompts, the message of a `GuidewayError`, `TypeError` or `ValueError` names the prompt.
+    With `return_exceptions`, the exception replaces the result, and the other prompts continue.
 
     Args:
         model: The model.
@@ -647,7 +653,7 @@ class Job:
                 yield row
 
     def finish(self, row: Row) -> None:
-        """Store the result of a finished row. Raises the error that ended it, unless `return_exceptions` is set."""
+        """Store the result of a finished row. Raises the errors of `Plan.result`, unless `return_exceptions` is set."""
         number, sample = self.place.pop(row)
         plan = self.plans[number]
         try:
@@ -722,7 +728,10 @@ def _is_ids(prompt: object) -> TypeIs[list[int]]:
 
 
 def is_many(prompt: object) -> bool:
-    """Return whether this is a list of prompts. Raises `TypeError` for anything but a prompt or a list of prompts."""
+    """Return whether this is a list of prompts.
+
+    Raises `TypeError` for anything but a prompt or a list of prompts. The content of an inner list is not checked.
+    """
     if isinstance(prompt, (str, GenerationRequest)):
         return False
     if isinstance(prompt, (list, tuple)):

@@ -48,6 +48,8 @@ Of a longer string, the first `MAX_TOKENS` tokens are chosen as a whole, and the
 SURPRISE = 2.0
 """The log-probability of a token counts as at least its log-probability under the mask minus this number.
 
+Tokens that add only punctuation marks are an exception, see above.
+
 This constant and the next three were chosen with texts of `tools/tiny_data`.
 """
 
@@ -90,7 +92,7 @@ class Quotation(NamedTuple):
 
     Attributes:
         steps: Its tokens, including the token that ends it, or its first `longest` tokens (see `QuotationSearch`).
-            Empty: no string fits the token budget.
+            Empty: no string was found that fits the token budget.
         session: A fork of the row's session, after these tokens.
         divergence: The first token that would be different without the token budget; None: there is none, or it is not
             known.
@@ -138,7 +140,7 @@ class QuotationSearch:
         self._written: list[_Step] = []  # the string that the model writes, up to the first token that does not occur
         self._phase: Literal["write", "write on", "compete"] = "write"
         self._free: list[int] = []  # all tokens of the string that the model writes
-        self._own = b""  # the text of the string that the model writes
+        self._own = b""  # the content of the string that the model writes without the constraint, as JSON bytes
         self._beginnings: list[tuple[float, int, tuple[_Step, ...]]] = []  # a heap: the most probable one first
         self._numbers = itertools.count()
         self._taken: Counter[int] = Counter()  # how many beginnings of each length were extended
@@ -149,7 +151,7 @@ class QuotationSearch:
         """Do one step of the search. The logits of `session` must be computed before.
 
         Returns:
-            The chosen string; without steps if no string fits the budget. None: the search is not finished.
+            The chosen string; without steps if none was found that fits the budget. None: the search is not finished.
 
         Raises:
             WorkDeferred: As in the generation loop. The call can be repeated.
@@ -166,7 +168,7 @@ class QuotationSearch:
         """Draw the next token without the constraint, and take it if the constraint allows it.
 
         If the constraint does not allow it, the phase "write on" begins. Returns the string when it has ended or has
-        `longest` tokens, an empty one if no string fits the budget, and else None.
+        `longest` tokens, an empty one if no token fits the budget, and else None.
         """
         session = self.session
         try:
@@ -206,8 +208,8 @@ class QuotationSearch:
     def _compete(self) -> Quotation | None:
         """Extend the beginning that `session` contains, and move `session` to the next beginning.
 
-        Returns the string with the best score when no other can have a better one (an empty one if there is none), else
-        None.
+        Returns the string with the best score when no beginning is left that can lead to a better one, else None. The
+        string is empty if the search found none.
         """
         if self._here is not None:
             self._extend(*self._here)

@@ -64,6 +64,8 @@ class GenerationState:
     def text(self, model: ModelBase) -> str:
         """Return the text of the output, without bytes that are not UTF-8, such as an incomplete character at the end.
 
+        A stop string that ended the text is included.
+
         Args:
             model: The model that generated it.
 
@@ -131,8 +133,8 @@ class Truncation(NamedTuple):
         token_index: The index of the first such token in `Generation.tokens`; for a text that was cut, the number of
             its tokens.
         token_id: The token without the limit; None for a text that was cut.
-        place: The JSON Pointer of the value in which the token would be ("" is the whole text); None if the text is not
-            JSON.
+        place: The JSON Pointer of the value in which the token would be ("" is the whole text); None if the constraint
+            is neither a `JsonSchema` nor a Python type.
         characters: The number of whole characters before the token.
     """
 
@@ -158,14 +160,15 @@ class Generation(Generic[T_co]):
         finish_reason: "length" if `max_tokens` or the context cut or shortened the text; else "stop".
         timings: Where the time was spent, in seconds.
         state: The state from which `resume` continues.
-        stopped_by: The stop string that ended the text; it is not in the text.
+        stopped_by: The stop string that ended the text; it is not in the text. None: no stop string did.
         steps: The log-probabilities of each token, if `logprobs` or `distributions=True` was given; else empty.
         truncation: How `max_tokens` or the context cut or shortened the text; None if they did not.
         drafted: The number of tokens that speculative decoding proposed.
         accepted: The number of proposed tokens that became part of the text.
         incomplete_bytes: The bytes of an incomplete character at the end of the output; usually empty.
         source_text: The text that a record was extracted from; None for other generations.
-        token_ends: For each token, the number of bytes up to its end, `state.healed` included, if there are `steps`.
+        token_ends: For each token, the number of bytes up to its end, `state.healed` included; empty if there are no
+            `steps`.
         distributions: `Field.distribution` of the fields by JSON Pointer, if `distributions=True` was given.
         invalid: The error of the validator that rejected the value, with `on_invalid="return"`; else None.
         cached_tokens: How many tokens of the prompt the model did not run, because the prefix cache had them.
@@ -269,7 +272,7 @@ class Generation(Generic[T_co]):
     def logprob(self) -> float:
         """The log-probability of all tokens together under the model.
 
-        Raises `ValueError` if `logprobs` was not given.
+        Raises `ValueError` if a token has no log-probability, see `steps`.
         """
         if len(self.steps) < len(self.tokens):
             raise ValueError("this generation has no log-probabilities: pass logprobs=0, or the number of alternatives")

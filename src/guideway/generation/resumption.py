@@ -25,7 +25,8 @@ __all__ = ["ResumedJob", "resume"]
 def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options]) -> Generation[Any]:
     """Continue a generation from a state.
 
-    With an unchanged state and the same options, the text is that of a generation without interruption.
+    With an unchanged state and the same options, the text is that of a generation without interruption, unless the
+    limit of tokens changed the output of the state.
 
     Args:
         model: The model, from `guideway.load`.
@@ -38,6 +39,8 @@ def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options])
 
     Raises:
         RejectedTokenError: The tokens of the state do not fit its constraint.
+        TypeError: `state` is not a `GenerationState`, or as in `generate`.
+        ValueError: The prompt of the state does not begin with the BOS ids of the model, or as in `generate`.
         GuidewayError: As in `generate`.
     """
     if not isinstance(state, GenerationState):

@@ -66,11 +66,11 @@ def retried(
         row: The finished row. Its session is used again.
         found: The result of the row, whose value was rejected.
         error: The error of the validator.
-        rejected: The values that were excluded before. The newly rejected value is appended.
+        rejected: The values that were excluded before. The newly rejected value is appended if its place is known.
 
     Returns:
         A finished row with the new text. None: the error names no place in the text, the output is no Python type, or
-        no other value is possible.
+        no other value is possible within the limits.
     """
     source = plan.source
     place = error.place

@@ -61,7 +61,7 @@ class Limits:
         min_tokens: EOS is excluded before this number of tokens, unless the constraint allows nothing else.
         stop: Strings that end the text. The text ends before them.
         stop_token_ids: Ids that end the text, in addition to EOS.
-        stopping_criteria: Called with the text after every draw; True ends the text.
+        stopping_criteria: Called with the text after each draw that does not end it; True ends the text.
         bad_words: Strings that the text never contains.
         complete: Under a constraint, take only tokens after which the text can be completed within `max_tokens`.
         halt_on_divergence: End the row before the first token that the token budget changes.
@@ -88,12 +88,13 @@ class Row:
     Attributes:
         forced: The number of tokens that had no alternative and were not drawn.
         finish_reason: "length" at `max_tokens` or at a divergence that halts the row, "stop" at any other end of the
-            text; None while the row continues.
+            text. None: the row continues, or `error` ended it.
         error: The error that ended the row, or None.
         steps: The log-probabilities of the tokens, if `Limits.logprobs` is not None.
         begun: The number of tokens at the end of the session that already belong to the output, when a text is resumed.
             The argument `steps` has the log-probabilities of the last of them, or of none.
-        lowest: The lowest position to which the row was rewound since the last call of `taker`.
+        lowest: The lowest position to which the row was rewound since the last call of `taker`; `sys.maxsize` if it was
+            not.
         healed: The text at the start of the output's tokens that is not output (token healing).
         free_after: Whether the constraint applies only to `healed`, and free text follows.
         drafter: Proposes tokens (speculative decoding); None: nothing does.
@@ -243,9 +244,9 @@ class Row:
         return self.session if chosen is None or chosen.session is None else chosen.session
 
     def _check_budget(self) -> None:
-        """Raise `BudgetTooSmallError` if the shortest text needs more tokens than are left. Only the first call checks.
+        """Raise `BudgetTooSmallError` if the shortest text needs more tokens than are left.
 
-        A call that raises `WorkDeferred` does not count.
+        After a call that raised nothing, further calls do not check.
         """
         matcher = self.session.matcher
         if not self.is_checked and matcher is not None and (needed := matcher.min_tokens_to_complete()) > self.left:
@@ -299,7 +300,7 @@ class Row:
         """Do one step of the search for a verbatim string, and take the string if it is found.
 
         Returns:
-            False if no string fits, so that a token must be drawn; else True.
+            False if no string was found that fits, so that a token must be drawn; else True.
         """
         limits = self.limits
         found = quotations.advance(
@@ -506,8 +507,8 @@ class Row:
     def _forced_bytes(self) -> list[int]:
         """Return tokens for the forced bytes.
 
-        The list is empty if no bytes are forced, if the tokens leave too little of the budget, or if a token is
-        excluded here.
+        The list is empty if no tokens are forced, if they leave too little of the budget, or if a token is excluded
+        here.
         """
         matcher = self.session.matcher
         if matcher is None or len(self.session) in self._forbidden:

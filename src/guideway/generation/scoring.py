@@ -63,9 +63,10 @@ def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = F
         A `Score` for each option, in their order; for a list of prompts a list of those.
 
     Raises:
-        TypeError: `options` is not a list of str.
+        TypeError: `options` is not a list of str, or an argument has a wrong type.
         ValueError: There are no options, an option is empty, two have the same tokens, the tokens of one are a prefix
-            of those of another without `end=True`, or `end=True` is given and the tokenizer has no EOS token.
+            of those of another without `end=True`, or `end=True` is given and the tokenizer has no EOS token. Or
+            `batch_size` is less than 1.
         ContextOverflowError: Prompt and option do not fit the model's context.
     """
     model = as_model_base(model)

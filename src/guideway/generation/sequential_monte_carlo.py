@@ -115,7 +115,9 @@ def smc(
         The samples with their weights.
 
     Raises:
-        BudgetTooSmallError: No particle ended within `max_tokens`.
+        BudgetTooSmallError: All particles have the weight 0: none ended within `max_tokens`, or `allows` or `potential`
+            excluded those that did.
+        TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or is not an option of this function.
         GuidewayError: As in `generate`.
     """

@@ -147,7 +147,7 @@ def _drafts(rows: Sequence[Row]) -> list[list[int]]:
 def speculate(rows: Sequence[Row]) -> None:
     """Run one pass over the pending and the proposed tokens of rows, and take the tokens that are drawn from it.
 
-    `Row.strides` is True for each row. Raises the errors of `feed_all`.
+    `Row.strides` must be True for each row. Raises the errors of `feed_all`.
     """
     begun = perf_counter()
     model = rows[0].session.model

@@ -51,7 +51,7 @@ class Watch:
 
     @property
     def shown_tokens(self) -> int:
-        """The number of tokens that begin before the end of the shown text.
+        """The number of tokens that begin before the end of the shown text; 0 if no text was shown.
 
         They must not be removed (`Row` checks it).
         """

@@ -39,9 +39,9 @@ class PartialValue(Generic[T_co]):
         data: The value so far as JSON data, including containers and strings that are not complete. Complete
             containers are the same objects in all items of the stream. For a `Reasoning`, `data` is a dict with
             "reasoning" and "answer"; for `ToolCalls` a dict with "text", "reasoning" and "calls".
-        fields: The complete entries of the outermost object, as values of their types. For a `Reasoning` and for
-            `ToolCalls`, `fields` is equal to `data`.
-        value: In the last item of the stream, the whole value; in all other items None.
+        fields: The complete entries of the outermost object, as values of their types if the output is a Python type.
+            For a `Reasoning` and for `ToolCalls`, `fields` is equal to `data`.
+        value: In the last item of the stream, the whole value, or None if the text was cut; in all other items None.
     """
 
     data: Any

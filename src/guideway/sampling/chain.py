@@ -66,7 +66,7 @@ def draw(
         memory: `Drawn.memory` of the previous draw; None: there was none.
 
     Raises:
-        InvalidLogitsError: A logit is NaN.
+        InvalidLogitsError: The logit of an allowed token is NaN.
         NoAllowedTokenError: No token is allowed, or the stages removed all tokens.
     """
     return draw_at(sampler, logits, mask, tokens, (seed, row, position), attempt, memory)

@@ -48,7 +48,8 @@ class DeviceRow:
     Args:
         logits: The tensor, [rows, vocabulary].
         place: The index of the row.
-        drawn: Pairs of a mask and the token drawn under it; None for the token: the largest logit is not finite.
+        drawn: Pairs of a mask and the token drawn under it; None for the token: the largest logit is not finite, or
+            rounding selected a removed token.
     """
 
     __slots__ = ("_drawn", "_logits", "_place")
@@ -69,7 +70,7 @@ class DeviceRow:
 
 
 def draws_on_device(sampler: Sampler) -> bool:
-    """Return whether `device_rows` can draw with this sampler."""
+    """Return whether `device_rows` can draw with this sampler on a device that has float64."""
     return sampler.bare or (
         sampler.temperature > 0 and sampler.stages == tuple(s for s in BATCHED if s in sampler.stages)
     )
@@ -83,7 +84,8 @@ def device_rows(logits: Any, draws: Sequence[DeviceDraw | None]) -> list[DeviceR
         draws: What is drawn in each row; None: nothing.
 
     Returns:
-        A `DeviceRow` for each row with a draw, and the logits in main memory for each other row.
+        A `DeviceRow` for each row with a draw that the device supports, and the logits in main memory for each other
+            row.
     """
     if logits.device.type not in _DOUBLE:
         draws = [one if one is None or one.sampler.bare else None for one in draws]

@@ -1,7 +1,7 @@
 """Stages that depend on the tokens so far: penalties and DRY; and logit bias.
 
-Each function takes the ids (ascending) and logits (float64, shape [n]) of the allowed tokens, and the tokens so far
-(int64, shape [T], including the prompt). It returns new logits.
+Each function takes the ids (ascending) and logits (float64, shape [n]) of the allowed tokens, and, except for
+`logit_bias`, earlier tokens (int64, shape [T], including the prompt). It returns new logits.
 """
 
 from __future__ import annotations

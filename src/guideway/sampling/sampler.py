@@ -83,7 +83,7 @@ class Sampler:
 
     Raises:
         ValueError: A value is out of range, or parameters contradict each other.
-        TypeError: A stage is neither a name nor a callable.
+        TypeError: A value has a wrong type, or a stage is neither a name nor a callable.
     """
 
     temperature: float = 0.0
@@ -135,7 +135,7 @@ class Sampler:
 
     @cached_property
     def kernel(self) -> Sampling | None:
-        """The kernel's sampler; None: the kernel does not support the stages or their order."""
+        """The kernel's sampler; None: the kernel does not support the stages, their order, or a `top_k` of 2**32."""
         from guideway._kernel import Sampling
 
         if self.kinds & {"own", "dry", "mirostat"} or self.stages != tuple(s for s in ORDER if s in self.stages):

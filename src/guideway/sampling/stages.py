@@ -79,7 +79,8 @@ def tail_free(logits: Logits, mass: float) -> Logits:
     """Remove the tail where the curve of sorted probabilities flattens (Phénix and Egan 2019).
 
     The absolute second differences of the sorted probabilities are normalised and summed up to `mass` in (0, 1). The
-    tokens after that are removed, and always the last one. With fewer than three tokens nothing is removed.
+    tokens after that are removed, and always the last one. With fewer than three tokens, or if the sorted probabilities
+    are on a straight line, nothing is removed.
     """
     live = np.flatnonzero(logits > -np.inf)
     if live.size < 3:

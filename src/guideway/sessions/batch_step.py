@@ -32,18 +32,19 @@ FEW_TOKENS = 32
 
 
 def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None) -> None:
-    """Run the model over the pending tokens of several sessions, in as few passes as the engine can.
+    """Run the model over the pending tokens of several sessions together.
 
     Args:
         sessions: Sessions of one model.
-        prefill_tokens: The maximum number of tokens that run in all sessions with more than `FEW_TOKENS` pending tokens
-            together (chunked prefill). Further tokens remain pending, and these sessions have no logits
-            (`Session.has_logits`). None: all tokens run.
+        prefill_tokens: The maximum number of tokens that run, in all, in those sessions that have more than
+            `FEW_TOKENS` pending tokens (chunked prefill). Further tokens remain pending, and a session with pending
+            tokens has no logits (`Session.has_logits`). None: all tokens run.
 
     Raises:
         EmptySequenceError: A session is empty.
         EngineError: The engine failed. The tokens of the sessions are unchanged.
         ValueError: The sessions belong to several models.
+        Exception: The exception of a `kv_hook`.
     """
     work: list[Work] = []
     for session in dict.fromkeys(sessions):
@@ -56,7 +57,7 @@ def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None) 
 
 
 def _chunked(work: list[Work], most: int) -> list[Work]:
-    """Return the work with at most `most` ids of the sessions that have more than `FEW_TOKENS` ids to run."""
+    """Return the work with at most `most` ids, in all, of the sessions that have more than `FEW_TOKENS` ids to run."""
     found: list[Work] = []
     for session, cache, ids in work:
         taken = ids

@@ -163,7 +163,7 @@ class PrefixCache:
             return self._evict_oldest()
 
     def clear(self) -> None:
-        """Evict all caches. The counters do not change."""
+        """Remove all caches. Of the statistics, only `entries` and `nbytes` change."""
         with self._lock:
             self._root = _Node((), None)
             self._held.clear()

@@ -91,7 +91,8 @@ class Counts:
 
     Attributes:
         run: All tokens that the model ran, `recomputed` included.
-        recomputed: Tokens that the model ran again, because their logits or states were no longer stored.
+        recomputed: Tokens that the model ran again, because their logits or states were no longer stored, or because a
+            draw was repeated (`Session.tolerance`).
         cached: Tokens that the model did not run, because the prefix cache had them.
     """
 
@@ -400,14 +401,14 @@ class Session:
             avoid: Ids that are excluded unless the constraint allows no other token.
             compare: Whether the mask without the budget is computed, too, so that `draw` can set `divergence`. A token
                 that is the only legal one because of `tokens_left` is then not returned, because the comparison needs
-                the logits.
+                the logits. Without effect if `divergence` is set already.
 
         Returns:
             The legal token if there is exactly one; else None.
 
         Raises:
             BudgetTooSmallError: `tokens_left` is too small to complete the text.
-            UnsatisfiableError: `without` excludes all legal tokens.
+            UnsatisfiableError: `without` excludes all tokens that are legal within the budget.
         """
         matcher = self.matcher
         self._masked = matcher is not None or bool(without) or bool(avoid)
@@ -749,7 +750,7 @@ class Session:
     def call_hook(self) -> None:
         """Call `kv_hook` if the model must run at this position, and replace the keys and values of the soft prompt.
 
-        It is called at most once per position.
+        It is called at most once per position, and again after `rewind`.
 
         Raises:
             ValueError: The hook returned another number of positions than the soft prompt has.

@@ -4,7 +4,7 @@ engines.py        `step_engine_contract`: checks an engine, also one of another 
 processors.py     `processor_contract`: checks a logits processor
 remote_models.py  `remote_contract`: checks a model served by an API
 checking.py       `check`: checks that the masks of a constraint, a tokenizer and an engine agree
-respelling.py     finds a spelling of a JSON value that a constraint allows
+respelling.py     finds a JSON text with a given value that a constraint accepts
 constant.py       a model that gives the same logits after every text
 scripted.py       a model that writes given texts
 toy.py            an exactly reproducible engine, with or without rollback

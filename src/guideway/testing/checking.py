@@ -340,7 +340,7 @@ class _ConstraintChecks:
         """Check that masks refuse invalid texts. Yields a description of each failure, and None for each success.
 
         The texts are `invalid`, and random texts that fit, with one character deleted, doubled or replaced. Changed
-        texts that still fit (`judged`) are not checked.
+        texts that still fit (`judged`), and texts for which `_cut` finds no tokens, are not checked.
         """
         made = list(invalid)
         for text in self.texts():

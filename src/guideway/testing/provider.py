@@ -46,17 +46,18 @@ class Answer:
         text: The text. None: a random text that fits the constraint of the request; "ok" without a constraint.
         chunk: The number of characters in each chunk of a stream.
         finish: The finish reason: "stop", "length" or "refusal". "": the stream ends without one.
-        reasoning: Reasoning text before the answer.
+        reasoning: Reasoning text before the answer, in streams. The API Responses does not send it.
         status: HTTP status. If it is not 200, `message` is sent as an error.
         message: The message of an error.
         retry_after: Value of the header Retry-After; None: there is no such header.
         delay: Seconds before the first byte.
         pause: Seconds between two chunks.
-        stall_after: Number of text chunks after which nothing more is sent, while the connection stays open; None:
-            never.
-        drop_after: Number of text chunks after which the connection is closed abruptly; None: never.
+        stall_after: Number of text chunks. Instead of the next one, nothing more is sent, while the connection stays
+            open; None: never.
+        drop_after: Number of text chunks. Instead of the next one, the connection is closed abruptly; None: never.
         split_bytes: The stream is sent in pieces of this number of bytes, which can divide characters; 0: whole events.
-        usage: "end": the numbers of tokens are reported at the end. "never": they are not reported.
+        usage: "end": the numbers of tokens are reported at the end. "never": they are not reported, except in answers
+            of Anthropic and Gemini without a stream, which always contain them.
         input_tokens: Reported number of tokens of the prompt.
         output_tokens: Reported number of tokens of the answer; None: the number of chunks.
         seed: Seed of the random text if `text` is None.
@@ -66,7 +67,8 @@ class Answer:
         endless: Whether the text is repeated until the client closes the stream.
         top_logprobs: The most probable tokens at the first position, each with its natural log-probability (chat
             completions).
-        prompt_logprobs: The tokens of the prompt, each with its log-probability (chat completions).
+        prompt_logprobs: The tokens of the prompt, each with its log-probability (chat completions without a stream).
+            That of the first token is not sent.
     """
 
     text: str | None = None
@@ -180,7 +182,10 @@ class ProviderRequest:
         return str(choice.get("type", "")) if isinstance(choice, Mapping) else ""
 
     def prefill(self) -> str:
-        """Return the text that the answer continues; "" if there is none."""
+        """Return the text that the answer continues: the last message, with `continue_final_message` or `prefix`.
+
+        Returns "" for other requests.
+        """
         if not self.body.get("continue_final_message"):
             last = (self.body.get("messages") or [{}])[-1]
             return _content(last.get("content")) if last.get("prefix") else ""

@@ -1,4 +1,4 @@
-"""Finds a spelling of a JSON value under a constraint that allows only some spellings."""
+"""Finds a JSON text with a given value that a constraint accepts, for constraints that do not allow every spelling."""
 
 from __future__ import annotations
 

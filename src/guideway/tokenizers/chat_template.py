@@ -25,10 +25,10 @@ MAX_DEPTH = 200
 """The maximum nesting of messages, tools and other values."""
 
 WORK = 200_000
-"""The units of work that a template may do, in addition to `WORK_PER_VALUE` for each value of its input."""
+"""The units of work that a template may do, in addition to those that `WORK_PER_VALUE` gives for its input."""
 
 WORK_PER_VALUE = 500
-"""The additional units of work for each value in messages, tools and other variables."""
+"""The additional units of work for each value, and each 64 characters of a text, in the input of a template."""
 
 _REASONING = ("reasoning_content", "thinking", "reasoning")
 _TAG = "CONTINUE_FINAL_MESSAGE_TAG "
@@ -185,8 +185,8 @@ def _to_json(
 def plain(value: object, what: str, units: list[int], depth: int = 0) -> Any:
     """Return a copy of a value that consists of JSON values only.
 
-    Dataclasses and pydantic models become dicts, and NumPy scalars numbers. Any other object becomes the name of its
-    class.
+    Dataclasses and pydantic models become dicts, and NumPy scalars numbers. Any other object becomes a text with the
+    name of its class. Tuples remain tuples.
 
     Args:
         value: The value.

@@ -1,4 +1,8 @@
-"""Tokenizers in files and folders. The content of a file determines its kind, not its name."""
+"""Tokenizers in files and folders.
+
+The content of a file determines its kind. Its name decides only for tokenizer.json, and for other .json files whose
+content is of no known kind.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
     Raises:
         ModelNotFoundError: There is no tokenizer file at the path or in the folder.
         UnsupportedTokenizerError: The kind of tokenizer is not supported.
-        InvalidFileError: The file cannot be read.
+        InvalidFileError: The file cannot be read or is malformed.
     """
     if not isinstance(source, (str, Path)):
         return None

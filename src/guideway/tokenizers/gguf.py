@@ -42,8 +42,8 @@ _WORDS = rf"[^\r\n\p{{L}}\p{{N}}]?[{_UPPER}]*[{_LOWER}]+{{0}}|[^\r\n\p{{L}}\p{{N
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 
-# The pre-tokenizers by name: regular expressions. The first one splits the text, each further one the pieces before it.
-# Matches and the text between them are pieces.
+# The pre-tokenizers by name: regular expressions. The first one splits the text, each further one the pieces that the
+# previous one made. Matches and the text between them are pieces.
 _PATTERNS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("gpt-2", "phi-2", "jina-es", "jina-de", "jina-v2-es", "mpt", "olmo", "jais"), (_GPT2,)),
     **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "dbrx", "smaug-bpe"), (_LLAMA3,)),
@@ -120,7 +120,7 @@ class Gguf:
 
     @cached_property
     def _user_ids(self) -> dict[str, int]:
-        """The ids of user-defined tokens by their text. This text in the input always becomes the token.
+        """The ids of user-defined tokens by their text. `encode` first divides the input at these texts.
 
         In tokenizers other than GPT-2, a space in the text is written as U+2581, as in the input.
         """
@@ -184,7 +184,8 @@ def _merges_by_score(
 ) -> list[tuple[str, str]]:
     """Return the merges that are equivalent to a sentencepiece BPE model with scores.
 
-    They are all pairs of pieces whose concatenation is a piece, by descending score of that piece.
+    They are all pairs of pieces whose concatenation is a normal piece of at most `_MAX_PIECE` characters, by descending
+    score of that piece.
     """
     found = []
     for token_id, (name, kind) in enumerate(zip(names, kinds, strict=True)):
@@ -264,8 +265,9 @@ _BYTE_NAME = re.compile(rb"<0x[0-9A-Fa-f]{2}>")
 
 
 def _is_sound(token: bytes, kind: int, model: str) -> bool:
+    """Return whether a token type is known and allows these bytes. `model`: as `Gguf.model`."""
     if not _NORMAL <= kind <= _BYTE:
-        return kind == 0  # type 0 (undefined) is accepted; its bytes are its text
+        return kind == 0  # type 0 (undefined) is accepted with any bytes; `_bytes` decodes it like a normal token
     if kind == _BYTE:
         return _BYTE_NAME.fullmatch(token) is not None
     if kind != _NORMAL or model != "gpt2":

@@ -22,8 +22,8 @@ class VocabularyReport:
         size: Number of ids.
         eos: Ids that end a text.
         special: Special ids that are not in `eos`.
-        empty: Ids without bytes.
-        duplicates: Groups of usable ids with equal bytes. A constraint allows all ids of a group or none.
+        empty: Ids without bytes that are neither in `eos` nor in `special`.
+        duplicates: Groups of usable ids with equal bytes. A constraint on the text allows all ids of a group or none.
         incomplete: Usable ids whose bytes are not complete UTF-8 characters.
         long: Usable ids of more than 32 bytes.
         missing_bytes: Bytes for which there is no token of one byte. Texts with these bytes may be impossible to write.

@@ -146,7 +146,10 @@ def _state(sampled: list[int], processor: Any) -> object:
 
 
 def of_path(path: Path) -> TokenizerBackend:
-    """Return the backend of a model file. Raises the errors of `of_model`, also for a file that cannot be read."""
+    """Return the backend of a model file.
+
+    Raises the errors of `of_model`, and `InvalidFileError` for a file that cannot be read.
+    """
     try:
         model = path.read_bytes()
     except OSError as error:

@@ -517,7 +517,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
     @staticmethod
     def concat(parts: Iterable[str]) -> str:
-        """Join the parts of an output, and count them."""
+        """Join the parts of an output. Their characters count as work; together they are limited to `MAX_VALUE`."""
         found, total = [], 0
         for part in parts:
             total += len(part)

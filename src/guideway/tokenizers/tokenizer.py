@@ -119,9 +119,9 @@ class Tokenizer:
     def of(cls, source: object, *, eos_ids: Iterable[int] | None = None) -> Tokenizer:
         """Return the tokenizer of an object. The object is copied, not modified.
 
-        The result is cached while the object exists, for the 64 objects and 4 paths that were read last. A second call
-        takes microseconds and returns the same `Tokenizer`, unless the object was changed: tokens were added, or its
-        components or special tokens were replaced.
+        For most kinds of objects, the result is cached while the object exists, for the 64 objects and 4 paths that
+        were read last: a second call takes microseconds and returns the same `Tokenizer`. If a change of the object is
+        detected, such as added tokens or a replaced component, it is read again. Lists of bytes are not cached.
 
         Args:
             source: A tokenizer of a supported library, a model object that has one, a path, or a list of token bytes.
@@ -131,7 +131,7 @@ class Tokenizer:
         Raises:
             UnsupportedTokenizerError: No adapter supports the object, or its token bytes are not exact.
             ModelNotFoundError: The path has no tokenizer.
-            InvalidFileError: A file cannot be read.
+            InvalidFileError: A file cannot be read or is malformed.
             MissingDependencyError: The library that reads this kind of tokenizer is not installed.
         """
         if isinstance(source, Tokenizer):
@@ -287,7 +287,11 @@ class Tokenizer:
         return Batch(ids, mask)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of ids. EOS and special ids have no text; invalid UTF-8 becomes U+FFFD."""
+        """Return the text of ids. EOS and special ids have no text; invalid UTF-8 becomes U+FFFD.
+
+        A space at the start that the tokenizer adds to each text is removed. Raises `InvalidTokenError` for an id that
+        is not in the vocabulary.
+        """
         stream = TextStream()
         return stream.push(self._text_bytes(ids)) + stream.finish()
 

@@ -1,4 +1,4 @@
-"""Slow tokenizers of transformers: those based on sentencepiece, those that can be converted to fast ones, and ByT5.
+"""Slow tokenizers of transformers: those based on sentencepiece, those of byte-level BPE, and ByT5.
 
 Fast tokenizers are in `huggingface.py`. The backend is a copy, so later changes of the object do not change it.
 """

@@ -36,7 +36,8 @@ class Vocabulary:
         token_bytes: The bytes of each id; `b""` for ids without text. Several ids may have equal bytes.
         eos_ids: Ids that end a text.
         special_ids: Ids without text, such as BOS, padding and role markers. For EOS and special ids, `token_bytes` has
-            their names (such as `<|im_end|>`), by which a grammar can refer to them. They are never part of a text.
+            their names (such as `<|im_end|>`), by which a grammar can refer to them. Without such a reference, they are
+            never part of a text.
 
     Raises:
         TypeError: A token is not bytes.

@@ -57,7 +57,7 @@ class SequencePool:
         del self.places[number]
 
     def claim(self, sequence: CellSequence, number: int | None = None) -> int:
-        """Return this sequence number, or any free one, in use for a sequence from now on.
+        """Give a sequence this number, or any free one (None), and return the number.
 
         Raises `KVCacheFullError` if no number is free.
         """
@@ -104,7 +104,7 @@ class CellSequence:
 
     Attributes:
         number: Its sequence number in llama.cpp's memory; -1: it has none.
-        saved: Its tokens if it has no number; there may be more than `tip`. None: no tokens.
+        saved: Its tokens if it has no number; there may be more than `tip`. None: it has a number, or no tokens.
         tip: Number of its tokens.
         pieces: The tokens as pieces: the index of the first token, and an id. Up to the end of the shorter one, pieces
             of two sequences with the same id have the same keys and values.
@@ -142,7 +142,7 @@ class CellSequence:
     def copy(self, length: int | None = None) -> CellSequence:
         """Return a new sequence with the first `length` tokens of this one (None: all).
 
-        The cells are shared if the context has no streams.
+        The cells are shared if the context has no streams and this sequence has a number.
         """
         new, context = self.pool.take(), self.pool.context
         new.tip = self.tip if length is None else length

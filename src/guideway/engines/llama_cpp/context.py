@@ -104,7 +104,7 @@ class Context:
         """
         if self.handle:
             old, self.handle = self.handle, None
-            llama.llama_free(old)  # before the next context is created, so that both are never in memory
+            llama.llama_free(old)  # before the next context is created: memory never holds both
         options = llama.llama_context_default_params()
         self.streams, self.room = streams, self.cells if streams == 1 else room(self.cells, streams)
         options.n_ctx = streams * self.room

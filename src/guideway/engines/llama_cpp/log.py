@@ -27,6 +27,6 @@ def listen() -> None:
 def reason() -> str:
     """Return the last log message that contains "error" or "fail".
 
-    Only the last 21 messages are searched. If none of them does, a text that says so is returned.
+    Only the last 21 messages are searched. If none of them does: "llama.cpp gave no reason".
     """
     return next((line for line in reversed(_said) if "error" in line or "fail" in line), "llama.cpp gave no reason")

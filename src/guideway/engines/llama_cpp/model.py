@@ -45,7 +45,8 @@ class LlamaCppEngine:
         kv_cache_tokens: Number of tokens of all rows together that fit into the KV cache, where a shared prefix counts
             once. None: 8,192. It is raised to the context size. It has no effect on models with recurrent states or
             sliding windows.
-        rows: Maximum number of sequences that exist at the same time, those of caches and forks included.
+        rows: Maximum number of sequences that exist at the same time, those of caches and forks included. It cannot
+            exceed the maximum of llama.cpp.
         kv_unified: Whether all rows always share one KV cache, as with llama.cpp's option of this name. False: each row
             of a call gets a separate part of the KV cache (a stream of llama.cpp) where that saves time. Each row must
             then have at most about `kv_cache_tokens` divided by the number of rows. Each stream has its own copy of a
@@ -134,7 +135,7 @@ class LlamaCppEngine:
         return logits, [CachedPrefix(sequence, sequence.tip) for sequence in taken]
 
     def _take(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], taken: list[CellSequence]) -> None:
-        """Add a sequence for each cache to `taken`, which may be extended by the tokens of its row."""
+        """For each cache, add a sequence to `taken` that may be extended by the tokens of the row."""
         known = set[CellSequence]()
         for cache in caches:
             sequence = self._own(cache).to_go_on() if cache is not None else self._pool.take()
@@ -146,7 +147,7 @@ class LlamaCppEngine:
         self._arranger.place(taken, [len(row) for row in rows])
 
     def decode_steps(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw) -> list[Cache]:
-        """See `MultiStepEngine`. The logits are not copied, and cache values are created only after the last pass."""
+        """See `MultiStepEngine`. The logits can be in llama.cpp's memory. Caches are created after the last pass."""
         self._check_open()
         check_rows(self, rows, caches)
         taken: list[CellSequence] = []

@@ -1,11 +1,12 @@
 """Decides whether sequences share cells or have separate streams, and which stream each of them has.
 
 With shared cells each token attends to the cells of all sequences, also of those that do not run. With streams it
-attends to its own, but a prefix is copied for each sequence. Both arrangements have the same number of cells. With
-streams, sequences that do not run are saved in main memory if their cells are needed.
+attends to its own, but a prefix is copied for each sequence. With streams, there are at most as many cells as without,
+and sequences that do not run are saved in main memory if their cells are needed.
 
 `Arranger` adds up the estimated cost of the calls of the engine, and subtracts what they would cost with the other
-arrangement. It changes the arrangement when the difference exceeds the cost of the change.
+arrangement. It changes the arrangement when the difference exceeds the cost of the change, and when a call does not
+fit the present one.
 """
 
 from __future__ import annotations

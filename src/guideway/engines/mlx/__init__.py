@@ -1,4 +1,4 @@
-"""The MLX engine: models of mlx-lm, on Apple GPUs or any CPU.
+"""The MLX engine: models of mlx-lm, on the devices that MLX supports, such as Apple GPUs and CPUs.
 
 model.py   `MlxEngine`
 padded.py  rows of different lengths in one call

@@ -34,7 +34,8 @@ _FEW = 8
 class MlxEngine:
     """A folder with config.json and safetensors, as transformers or mlx-lm write it, or a model object of mlx-lm.
 
-    Recurrent models and sliding windows do not support rollback (`supports_rollback` is False).
+    Models with another cache than `KVCache` of mlx-lm, such as recurrent models and those with sliding windows, do not
+    support rollback (`supports_rollback` is False).
 
     If the model gives padded rows the same logits as single rows (`pads_rows`), rows of different lengths can run in
     one call; else rows of equal lengths run together. The logits of a row in a batch and alone differ by rounding.
@@ -48,6 +49,7 @@ class MlxEngine:
     Raises:
         ModelNotFoundError: There is no model in the folder.
         EngineError: The model cannot be loaded, or the device or type is not supported.
+        ValueError: `context_size` is out of range.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class MlxEngine:
         is_cpu = mx.default_device().type == mx.DeviceType.cpu
         self._call_tokens = CALL_TOKENS if is_cpu else DEVICE_CALL_TOKENS
         self.counts = CallCounts()
-        """The calls of the model so far."""
+        """The groups of rows that ran so far."""
         self.pads_rows = self.supports_rollback and self._try_padding()
         """Whether rows of different lengths can run in one call."""
 

@@ -76,15 +76,16 @@ def arrays_in_block(
 
 
 class Blocks:
-    """The blocks of one engine.
+    """The memory blocks of one engine.
 
-    A block returns when the last array in it is deleted, which may happen in any thread. It is then kept for other
-    arrays. A call of the model needs memory for its joined inputs and for its outputs, and a step may have several
-    calls, so the number of used bytes varies within a step.
+    A block is given back when the last array in it is deleted, which may happen in any thread. It is then kept for
+    other arrays. A call of the model needs memory for its joined inputs and for its outputs, and a step may have
+    several calls, so the number of used bytes varies within a step. Blocks of less than `_MAPPED` bytes are not kept.
 
     The unused blocks may always have `KEPT_BYTES`. While a block is used, they may have more: used and unused blocks
-    together may have 1.25 times as many bytes as were used at the same time recently (`PERIOD`). When a block returns,
-    and before one is used, the unused blocks that returned first are released until the limit is met.
+    together may have 1.25 times as many bytes as were used at the same time recently, in the last `PERIOD` to
+    `2 * PERIOD` requests. When a block is given back, and before one is used, the unused blocks that were given back
+    first are released until the limit is met.
     """
 
     def __init__(self) -> None:
@@ -127,7 +128,7 @@ class Blocks:
         self._most = max(self._most, self._used_bytes)
 
     def _give_back(self, memory: mmap.mmap) -> None:
-        """Record that a block has returned, and call `_collect` if the lock is free.
+        """Record that a block was given back, and call `_collect` if the lock is free.
 
         The garbage collector may call it while this thread holds the lock, so it does not wait for the lock. The next
         `_collect` then moves the block.
@@ -140,7 +141,10 @@ class Blocks:
                 self._lock.release()
 
     def _collect(self) -> None:
-        """Move returned blocks to the unused ones, and release those that are too many. The caller holds the lock."""
+        """Move blocks that were given back to the unused ones, and release those above the limit.
+
+        The caller holds the lock.
+        """
         while self._returned:
             memory = self._returned.popleft()
             self._used_bytes -= len(memory)

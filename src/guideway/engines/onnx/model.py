@@ -28,7 +28,7 @@ from guideway.errors import EngineError
 __all__ = ["OnnxEngine"]
 
 _PREFILL = 512
-"""The maximum number of new tokens of each row in a call.
+"""The maximum number of new tokens of each row in a call of the model by `forward`.
 
 A graph without the input `num_logits_to_keep` computes the logits of all of them; only the last are used.
 """
@@ -52,7 +52,7 @@ class OnnxEngine:
 
     Raises:
         ModelNotFoundError: There is no model.
-        EngineError: The model has other inputs or outputs, or cannot be loaded.
+        EngineError: The model has other inputs or outputs, or cannot be loaded, or the device is not available.
         ValueError: `threads` or `context_size` is out of range.
     """
 
@@ -77,7 +77,7 @@ class OnnxEngine:
         self._graph: Graph = read_graph(self._session.get_inputs(), self._session.get_outputs(), config)
         self.context_size = configs.context_size(config, context_size)
         self.counts = CallCounts()
-        """The calls of the model so far."""
+        """The groups of rows that ran so far."""
         self._blocks = Blocks()
         ids = np.zeros((1, 1), dtype=np.int64)
         logits, arrays = self._run(ids, gather(self._graph, [None], self._blocks).arrays, self._graph.feeds(ids, 0))
@@ -150,7 +150,10 @@ class OnnxEngine:
 
     @cached_property
     def _rounding(self) -> float | None:
-        """The largest change of logits by padding, measured with a few short rows; None: rows cannot be padded."""
+        """The largest change of logits by padding, measured with a few short rows; None: rows cannot be padded.
+
+        The result is at least 2**-20.
+        """
         if not self._graph.takes_padding or self.context_size < 8:
             return None
         ids = [number % self.vocab_size for number in (3, 1, 4, 1, 5, 9, 2, 6)]

@@ -1,7 +1,7 @@
 """Keeps the caches of transformers in `RowCache` and `StateCache` values of `engines.kv_cache`.
 
-If exactly the rows of a batch run again, in the same order, the batch is extended in place. Otherwise the rows are
-copied to a new batch.
+If exactly the rows of a `BatchCache` run again, in the same order and with all their tokens, it is extended in place.
+Otherwise the rows are copied to a new one. `row_store.py` describes the rows of packed models.
 """
 
 from __future__ import annotations

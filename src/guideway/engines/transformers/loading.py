@@ -66,7 +66,7 @@ def tokenizer(name: str, eos_ids: Iterable[int] = (), options: Mapping[str, Any]
 
 
 def _offline(name: str) -> bool:
-    """Return whether the Hub is unreachable; False for a local folder. One request is made.
+    """Return whether the Hub is unreachable, by one request; False for a local folder, without a request.
 
     This is tested first because the library would retry for half a minute.
 

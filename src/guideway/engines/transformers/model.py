@@ -31,7 +31,7 @@ _ENDLESS = 1 << 20
 """Context size of recurrent models whose config defines none."""
 
 _MOST_TOKENS = 4096
-"""Maximum number of packed tokens per call; it bounds the memory of a prefill."""
+"""Maximum number of packed tokens per call of the model by `forward`; it bounds the memory of a prefill."""
 
 
 class TransformersEngine:
@@ -51,8 +51,8 @@ class TransformersEngine:
         options: Further arguments of `from_pretrained`, such as `device_map`, `quantization_config` and `revision`.
 
     Raises:
-        ModelNotFoundError: The model is not found.
-        ValueError: `dtype` or `options` was given with a model object.
+        ModelNotFoundError: The model is not found or cannot be loaded.
+        ValueError: `dtype` or `options` was given with a model object, or `context_size` is out of range.
         EngineError: The device or type is not supported.
     """
 
@@ -94,7 +94,7 @@ class TransformersEngine:
         endless = not self.supports_rollback and "max_position_embeddings" not in config
         self.context_size = configs.context_size(config, context_size or (_ENDLESS if endless else None))
         self.counts = CallCounts()
-        """The calls of the model so far."""
+        """The groups of rows that ran so far."""
         self.packs_rows = self.supports_rollback and self._try_packing()
         """Whether rows of different lengths run in one call."""
 

@@ -133,7 +133,10 @@ class Follower:
         return list(tokens[:count])
 
     def rollback(self, count: int) -> None:
-        """Undo the last `count` tokens, and remove the error. Raises `ValueError` if fewer tokens were taken."""
+        """Undo the last `count` tokens, and remove the error; with `count` 0, do nothing.
+
+        Raises `ValueError` if fewer tokens were taken.
+        """
         if count:
             self.matcher.rollback(count - self._ended)
             self._ended, self.error = False, None

@@ -31,8 +31,8 @@ def requested(kind: str, spec: object) -> object:
         kind: One of `KINDS`.
         spec: The text in the request: a JSON Schema, a pattern (full match), choices as a JSON list, a grammar, or a
             structural tag. A grammar is a document of `to_wire` if it begins with a brace, GBNF if it contains `::=`,
-            else Lark. Values that are not text are JSON values; for "json" also a constraint or a type, which is
-            returned as it is.
+            else Lark. A value that is not text is a JSON value; for "json" it can also be a constraint or a type, which
+            is returned as it is.
 
     Raises:
         InvalidConstraintError: The request is malformed.

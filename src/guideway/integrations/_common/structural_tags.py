@@ -1,7 +1,8 @@
 """Converts structural tags of xgrammar, vLLM and SGLang to constraints. A structural tag consists of nested formats.
 
-Every format is an object with a "type". `_FORMATS` lists the fields of each type. A field that is not listed is an
-error, and so is a field with a wrong type. Formats in `_UNSUPPORTED`, such as those for single tokens, are refused.
+Every format is an object with a "type", which can be omitted in lists of tags and in a begin or end that is a token.
+`_FORMATS` lists the fields of each type. A field that is not listed is an error, and so is a field with a wrong type.
+Formats in `_UNSUPPORTED` are refused.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class _Place:
     Attributes:
         pointer: Its JSON Pointer.
         depth: Its nesting depth.
-        ends: The end texts of the nearest tag around it, which free text must not contain.
+        ends: The end texts of the nearest tag around it, which free text in the tag must not contain.
     """
 
     pointer: str

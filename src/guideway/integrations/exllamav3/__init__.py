@@ -1,4 +1,4 @@
-"""The ExLlamaV3 integration: a filter for its generator."""
+"""The integration for ExLlamaV3: a filter for the generator of this library."""
 
 from __future__ import annotations
 

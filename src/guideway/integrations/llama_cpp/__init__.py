@@ -1,4 +1,4 @@
-"""The llama-cpp-python integration: a logits processor for its loop."""
+"""The integration for llama-cpp-python: a logits processor for the generation loop of this library."""
 
 from __future__ import annotations
 

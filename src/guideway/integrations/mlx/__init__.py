@@ -1,4 +1,4 @@
-"""The mlx-lm integration: a logits processor for its loops."""
+"""The integration for mlx-lm: a logits processor for the generation loops of this library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The onnxruntime-genai integration, for loops over its `Generator`. The same exports work with "onnx:FOLDER"."""
+"""The integration for onnxruntime-genai: a logits processor for loops over the `Generator` of this library."""
 
 from __future__ import annotations
 
