@@ -87,7 +87,7 @@ class Cache(Protocol):
         ...
 
     def truncated(self, length: int) -> Cache:
-        """Return the cache of the first `length` tokens. This cache is unchanged. The cost does not depend on `length`.
+        """Return the cache of the first `length` tokens. This cache is unchanged.
 
         Raises:
             ValueError: `length` is negative or greater than `self.length`, or the engine does not support rollback.

@@ -90,7 +90,7 @@ class Chat:
 
     A turn continues the session of the turn before it, so the model does not run these tokens again. If the chat
     template now renders earlier messages differently, for example without their reasoning, the session is rewound to
-    the first different byte. Before this byte, replies keep the tokens that the model generated.
+    the end of a token before the first different byte. Up to there, replies keep the tokens that the model generated.
 
     A method that raises does not change the messages. A chat answers one question at a time; `fork` makes another chat.
 

@@ -124,7 +124,11 @@ OPTIONS: dict[str, Option] = {
     "top_p": Option(1.0, "Draw from the most probable tokens whose sum reaches p. Shortcut for a `Sampler`."),
     "min_p": Option(0.0, "Exclude tokens below this part of the highest probability. Shortcut for a `Sampler`."),
     "sampler": Option(None, "All sampling parameters. It excludes the four shortcuts above."),
-    "seed": Option(0, "The same seed, model and arguments give the same result."),
+    "seed": Option(
+        0,
+        "The same seed, model and arguments give the same result. If other sequences run in the batch, rounding can"
+        " change a draw.",
+    ),
     "stop": Option((), "Strings that end free text; they are not part of it."),
     "stop_token_ids": Option((), "Token ids that end free text, in addition to EOS."),
     "stopping_criteria": Option(None, "A function of the text so far; True ends free text."),

@@ -576,7 +576,7 @@ class Job:
         self._keep_errors = bool(options.get("return_exceptions", False))
         prompts = prompt if self.many else [prompt]
         self.positions: Sequence[int] = range(len(prompts))
-        """For each prompt, the number that selects its random numbers.
+        """For each prompt, its index. It determines the random numbers of a prompt whose request has no `seed`.
 
         A caller that runs a part of a longer list sets the indices in that list.
         """

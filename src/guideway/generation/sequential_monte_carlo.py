@@ -44,7 +44,8 @@ class Posterior:
         generations: The samples (particles). Particles of weight 0 are left out.
         weights: The weight of each sample, float64 [samples]; they sum to 1.
         log_evidence: The logarithm of the estimated probability that the model, without a mask, writes a text that
-            fits. With a potential: of the estimated mean of exp(potential), where a text that does not fit counts as 0.
+            fits and ends within `max_tokens`. With a potential: of the estimated mean of exp(potential), where other
+            texts count as 0.
     """
 
     generations: tuple[Generation[Any], ...]

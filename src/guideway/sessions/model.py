@@ -37,7 +37,7 @@ class ModelBase:
         tokenizer: The tokenizer of the model.
         name: The name of the model in error messages and tables.
         prefix_bytes: The maximum size of the cache of common prompt prefixes in bytes; 0: there is no cache. With
-            llama.cpp it is at most the size of the KV cache.
+            llama.cpp it is at most the size of the KV cache, except for recurrent models.
 
     Attributes:
         prefixes: The cache of common prompt prefixes.
