@@ -2,9 +2,9 @@
 
 A drafter proposes the next tokens of a row. One pass of the model gives the logits after each of them. At each
 position, a token is drawn with the same mask and random number as without speculation, so the text is the same, also if
-it is sampled, unless rounding differs between the passes. If the drawn token is the proposed one, the next position follows. The first different token is kept and
-ends the pass. Before the pass, the first proposed token that the constraint does not allow is discarded with all later
-ones.
+it is sampled, unless rounding differs between the passes. If the drawn token is the proposed one, the next position
+follows. The first different token is kept and ends the pass. Before the pass, the first proposed token that the
+constraint does not allow is discarded with all later ones.
 """
 
 from __future__ import annotations
