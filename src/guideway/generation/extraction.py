@@ -52,7 +52,7 @@ EXTRACTION_OPTIONS: dict[str, Option] = {
     ),
     "verbatim": Option(
         False,
-        "Every free string (without pattern, enum and format) occurs in the text. True, or a `Verbatim` with options."
+        "Every free string (without pattern, const, enum and format) occurs in the text. True, or a `Verbatim` with options."
         " Single fields are marked with `Annotated[str, gw.Verbatim()]`.",
     ),
 }

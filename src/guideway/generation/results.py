@@ -156,7 +156,7 @@ class Generation(Generic[T_co]):
         text: The text, without an incomplete character at its end.
         tokens: The generated ids, EOS included.
         prompt_tokens: The number of tokens of the prompt.
-        forced: How many of the tokens had no alternative, and were not drawn.
+        forced: How many of the tokens had no alternative, and were not drawn. Those of a resumed state do not count.
         finish_reason: "length" if `max_tokens` or the context cut or shortened the text; else "stop".
         timings: Where the time was spent, in seconds.
         state: The state from which `resume` continues.
@@ -265,7 +265,7 @@ class Generation(Generic[T_co]):
 
     @property
     def sampled(self) -> int:
-        """The number of tokens that were drawn."""
+        """The number of tokens that were drawn, and of all tokens of a resumed state."""
         return len(self.tokens) - self.forced
 
     @property

@@ -85,22 +85,28 @@ class Limits:
 class Row:
     """One sequence in generation: a session after its prompt, and its limits.
 
+    Args:
+        session: The session.
+        limits: The limits.
+        begun: The number of tokens at the end of the session that already belong to the output, when a text is resumed.
+        steps: The log-probabilities of the last of these tokens, or of none.
+        healed: The text at the start of the output's tokens that is not output (token healing).
+        free_after: Whether the constraint applies only to `healed`, and free text follows.
+        earlier: The first token that a token budget changed before the row was resumed; None: there is none.
+
     Attributes:
         forced: The number of tokens that had no alternative and were not drawn.
         finish_reason: "length" at `max_tokens` or at a divergence that halts the row, "stop" at any other end of the
             text. None: the row continues, or `error` ended it.
         error: The error that ended the row, or None.
-        steps: The log-probabilities of the tokens, if `Limits.logprobs` is not None.
-        begun: The number of tokens at the end of the session that already belong to the output, when a text is resumed.
-            The argument `steps` has the log-probabilities of the last of them, or of none.
+        steps: The argument `steps`, and the log-probabilities of new tokens if `Limits.logprobs` is not None.
         lowest: The lowest position to which the row was rewound since the last call of `taker`; `sys.maxsize` if it was
             not.
-        healed: The text at the start of the output's tokens that is not output (token healing).
-        free_after: Whether the constraint applies only to `healed`, and free text follows.
         drafter: Proposes tokens (speculative decoding); None: nothing does.
         drafted: The number of proposed tokens.
         accepted: The number of proposed tokens that were taken.
-        earlier: The first token that a token budget changed before the row was resumed; None: there is none.
+        begun: As the argument.
+        earlier: As the argument; None, too, if the row was rewound to or before this token.
 
     Raises:
         BudgetTooSmallError: The shortest text of the constraint needs more than `max_tokens`. This is not raised if the

@@ -14,10 +14,14 @@ __all__ = ["Watch", "begun"]
 class Watch:
     """The bytes of the taken tokens, and the strings to find in them.
 
-    Attributes:
+    Args:
+        vocabulary: The vocabulary of the tokens.
         stop: The stop strings, as UTF-8.
         banned: The banned strings, as UTF-8.
         healed: The text at the start that repeats the end of the prompt (token healing). It is not output.
+
+    Attributes:
+        healed: As the argument.
         skipped: The number of bytes of `healed`.
         cut: The offset in the bytes at which the stop string that was found begins; None: none was found.
         stopped_by: The stop string that was found; None: none was found.

@@ -199,7 +199,7 @@ class Tokenizer:
 
     @property
     def pad_id(self) -> int | None:
-        """The padding id; the first EOS id if the tokenizer defines none."""
+        """The padding id; the first EOS id if the tokenizer defines none; None if it has no EOS id either."""
         if self._specials.pad_id is None and self._specials.eos_ids:
             return self._specials.eos_ids[0]
         return self._specials.pad_id
