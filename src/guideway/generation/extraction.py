@@ -52,8 +52,8 @@ EXTRACTION_OPTIONS: dict[str, Option] = {
     ),
     "verbatim": Option(
         False,
-        "Every free string (without pattern, const, enum and format) occurs in the text. True, or a `Verbatim` with options."
-        " Single fields are marked with `Annotated[str, gw.Verbatim()]`.",
+        "Every free string (without pattern, const, enum and format) occurs in the text. True, or a `Verbatim` with"
+        " options. Single fields are marked with `Annotated[str, gw.Verbatim()]`.",
     ),
 }
 """The options of `extract`, in addition to `OPTIONS`."""

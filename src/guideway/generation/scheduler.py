@@ -89,7 +89,7 @@ class Row:
         session: The session.
         limits: The limits.
         begun: The number of tokens at the end of the session that already belong to the output, when a text is resumed.
-        steps: The log-probabilities of the last of these tokens, or of none.
+        steps: The known log-probabilities of these tokens; there may be fewer than `begun`.
         healed: The text at the start of the output's tokens that is not output (token healing).
         free_after: Whether the constraint applies only to `healed`, and free text follows.
         earlier: The first token that a token budget changed before the row was resumed; None: there is none.
