@@ -87,7 +87,11 @@ void StoreLock::wait_in(Queue& queue) {
     queue.push(me);
     state_.fetch_or(kWaiters, std::memory_order_relaxed);
     grant();
-    if (is_in_round && !me.granted.wait_for(guard, LongCall::kKeptWait, [&] { return me.has_it; })) LongCall::waits();
+    if (is_in_round && !me.granted.wait_for(guard, LongCall::kKeptWait, [&] { return me.has_it; })) {
+        guard.unlock();  // releasing Python's interpreter lock can block until another thread has taken it
+        LongCall::waits();
+        guard.lock();
+    }
     while (!me.has_it) me.granted.wait(guard);
 }
 

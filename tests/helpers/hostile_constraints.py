@@ -198,6 +198,12 @@ SCHEMAS: dict[str, Any] = {
         "anyOf": [{"$dynamicRef": "#n", "$comment": str(n)} for n in range(200)],
         "properties": {f"p{n}": {"$dynamicRef": "#n"} for n in range(200)},
     },
+    "13 keys": {
+        "type": "object",
+        "properties": {f"key{n}": {"type": "string"} for n in range(13)},
+        "required": [f"key{n}" for n in range(13)],
+        "additionalProperties": False,
+    },
     "keys of one prefix": {"type": "object", "properties": {"a" * n: {"type": "integer"} for n in range(1, 440)}},
     "escaped keys": {
         "type": "object",

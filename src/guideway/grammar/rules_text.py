@@ -103,6 +103,9 @@ _ENTRY_STEPS = 10
 Objects with 14 keys in any order have 115,000 entries. Their rules must not reach the limit of an export.
 """
 
+_FEW_KEYS = 3
+"""If an object has more properties, in any order, each entry after the first one has a rule."""
+
 _MAX_DEPTH = 50
 """The nesting depth at which a term becomes a rule. It bounds the recursion of functions that read terms."""
 
@@ -235,6 +238,8 @@ class _Maker:
             [(marks, (key, *colon, way, *space)) for marks, way in ways] for key, ways in zip(keys, values, strict=True)
         ]
         later = [[(marks, (*comma, *head)) for marks, head in heads] for heads in first]
+        if not node.ordered and size > _FEW_KEYS:  # an entry occurs in the rules of up to 2 ** (size - 1) states
+            later = [[(marks, (self._rule(Join(head)),)) for marks, head in heads] for heads in later]
         required = sum(1 << number for number, entry in enumerate(node.properties) if entry.required)
         missing = [entry.missing & node.demands for entry in node.properties]
         demanded = node.demands.bit_count()
@@ -365,8 +370,10 @@ class _Maker:
     def _named(self, language: Regular) -> Term:
         """Return a term for a language that occurs in many rules: a fixed text, a character class, or a reference."""
         term = self._language(language)
-        if isinstance(term, (FixedText, Class, RuleRef)):
-            return term
+        return term if isinstance(term, (FixedText, Class, RuleRef)) else self._rule(term)
+
+    def _rule(self, term: Term) -> RuleRef:
+        """Add a rule with this right side, and return a reference to it."""
         rule = self._reserve()
         self._rules[rule] = term
         return RuleRef(rule)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import re
 import time
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -293,6 +295,26 @@ def test_entries_of_objects_count_as_work(monkeypatch: pytest.MonkeyPatch) -> No
     assert export(8).count("::=") > 256
     with pytest.raises(LimitExceededError, match="before it is exported"):
         export(9)
+
+
+def test_entries_in_any_order_are_written_once() -> None:
+    names = [f"key{number}" for number in range(8)]
+    schema = {
+        "type": "object",
+        "properties": {key: {"type": "string"} for key in names},
+        "required": names,
+        "additionalProperties": False,
+    }
+    constraint = c.JsonSchema(schema, profile="exact")
+    text = constraint.to_gbnf()
+    uses = Counter(re.findall(r"\br\d+\b", text))
+    # After a comma, a key occurs in the rules of 2 ** 7 - 1 states; the name of its rule also occurs in the definition.
+    assert sum(count == 2**7 for count in uses.values()) == len(names)
+    assert len(text) < 40_000
+    automaton = byte_automaton(c.Gbnf(text).grammar())
+    order = random.Random(0).sample(names, len(names))
+    assert accepts(automaton, json.dumps(dict.fromkeys(order, "x")))
+    assert not accepts(automaton, json.dumps(dict.fromkeys(order[1:], "x")))
 
 
 def test_a_class_that_occurs_often_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:

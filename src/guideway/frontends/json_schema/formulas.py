@@ -337,6 +337,7 @@ class Formulas:
 
     def _all_assumed(self, parts: tuple[Formula, ...], given: Cube) -> Sequence[Formula]:
         """Return the results of `_assumed` for formulas; `parts` itself if it simplifies none of them."""
+        self._spend(len(parts) // 8)
         made: list[Formula] = []
         changed = False
         for part in parts:
