@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import re
 import secrets
@@ -47,6 +48,8 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _STALE_SECONDS = 3600  # the writer of a temporary file that is older than this is assumed to have ended, on any host
 _TOUCH_SECONDS = 60  # a read updates the time of last use only if it is older than this
 _DEFAULT_BYTES = 1 << 30
+_SCAN_SECONDS = 60  # `put` reads the folder again after this time
+_SCAN_SHARE = 64  # and after this process has written this share of the budget
 
 _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 
@@ -92,6 +95,8 @@ class DiskCache:
         self.folder = root / f"guideway-cache-{FORMAT}"
         self.budget_bytes = budget_bytes
         self.statistics = DiskStatistics()
+        self._scanned = -math.inf  # when `trim` last read the folder
+        self._left = 0  # the bytes that may be written before it is read again
 
     def get(self, kind: str, key: str) -> memoryview | None:
         """Return the content of an entry after checking it; None: there is no valid entry.
@@ -119,6 +124,9 @@ class DiskCache:
     def put(self, kind: str, key: str, data: bytes | bytearray | memoryview) -> bool:
         """Store an entry, and evict the least recently used entries beyond the budget.
 
+        The folder can have thousands of files, so it is not read after each entry. While several processes write, the
+        entries can exceed the budget by a 64th of it for each process.
+
         Returns True if the entry was stored, and False if it is larger than the budget or cannot be written.
         """
         path = self._path(kind, key)
@@ -138,7 +146,9 @@ class DiskCache:
             self.statistics.refused += 1
             return False
         self.statistics.writes += 1
-        self.trim()
+        self._left -= len(data) + _HEADER.size
+        if self._left < 0 or time.monotonic() - self._scanned > _SCAN_SECONDS:
+            self.trim()
         return True
 
     def drop(self, kind: str, key: str) -> None:
@@ -164,6 +174,8 @@ class DiskCache:
                 total += status.st_size
             elif _TEMPORARY.fullmatch(name) and _is_orphan(name, status):
                 _remove(self.folder / name)
+        self._scanned = time.monotonic()
+        self._left = min(self.budget_bytes - total, self.budget_bytes // _SCAN_SHARE)
         if total <= self.budget_bytes:
             return
         for entry in self.entries():

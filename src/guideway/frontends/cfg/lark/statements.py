@@ -161,6 +161,7 @@ class LarkReader:
     def _cut(self) -> None:
         at, made = 0, self._tokens
         while at < len(self.text):
+            checkpoint()
             found = _TOKENS.match(self.text, at)
             if found is not None:
                 kind, end = str(found.lastgroup), found.end()
