@@ -61,6 +61,7 @@ from guideway.frontends.json_schema.formulas import (
 from guideway.frontends.json_schema.parse import KEYWORD_NAMES, Applicator, SchemaAnalysis
 from guideway.frontends.json_schema.strings import EmptinessTest, pattern_language
 from guideway.grammar.regular import both
+from guideway.grammar.work import spend
 
 if TYPE_CHECKING:
     from guideway.frontends.json_schema.dnf import Expander
@@ -99,6 +100,7 @@ MAX_SHARED = 6
 
 _MAX_DEPTH = 40
 _CANDIDATES = 6
+_STEPS = 3  # the steps that `spend` counts for a step of the formulas
 _OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
 
 
@@ -143,7 +145,11 @@ def divide_objects(expander: Expander, conjunction: Conjunction) -> tuple[list[O
         TooComplex: The schemas cannot be written as a formula, or the formula is too large.
         LimitExceededError: The expansion of a schema inside the object exceeds a limit.
     """
-    return _DecisionDiagram(expander).run(conjunction)
+    diagram = _DecisionDiagram(expander)
+    try:
+        return diagram.run(conjunction)
+    finally:
+        spend(_STEPS * diagram.work)
 
 
 class _DecisionDiagram(Formulas):
