@@ -59,7 +59,7 @@ hard: .venv/.test              ## hard MaskBench files in one process, in two or
 	$(BIN)/python -m tests.suites.hard
 keywords: .venv/.test              ## generate docs/keywords.md from results of the official suite
 	$(BIN)/python -m tests.suites.keyword_table
-serve-load: .venv/.test          ## a server on loopback: CPU per token, first token, hostile schemas, random bodies, disconnects; about 15 minutes
+serve-load: .venv/.test          ## a server on loopback: CPU per token, first token, hostile schemas, random bodies, disconnects, two models; about 15 minutes
 	$(BIN)/python -m tests.campaigns.serve_load
 	$(BIN)/python -m tests.campaigns.serve_soak
 remote: .venv/.bench               ## models served by an API: rewritten schemas, streams, misbehaviours, exports, load

@@ -1,5 +1,7 @@
 """Many requests on `guideway serve` with the bundled model: clients that leave, random bodies, hostile schemas.
 
+A last part serves two models under a memory budget that holds one of them, so requests make the server switch.
+
 The server runs in another process, on loopback. Run it with `make serve-load`; `--help` lists the numbers of requests.
 """
 
@@ -7,14 +9,20 @@ import argparse
 import asyncio
 import json
 import random
+import shutil
 import sys
+import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import jsonschema
 
+import guideway as gw
+from guideway.pool.sizes import estimated_bytes
 from tests.campaigns.serve_load import FORM, PERSON, Measured, gauge, memory_of, post, ready, running_server
 from tests.helpers.random_bodies import NEEDED, fault_of, random_body
 
@@ -154,6 +162,61 @@ async def with_hostile(port: int, count: int) -> tuple[Measured, Measured, Measu
     return alone, beside, requests, taken
 
 
+async def with_two_models(port: int, count: int, clients: int = 16) -> tuple[Measured, list[str], list[str]]:
+    """Send constrained requests to two models in random order.
+
+    Returns the measurement, the invalid texts, and the names of the models that were ready, one for each switch.
+    """
+    measured, invalid, switches = Measured(), list[str](), list[str]()
+    draw, left = random.Random(17), iter(range(count))
+
+    async def watch() -> None:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+            while True:
+                models = (await client.get("/guideway/models")).json()["data"]
+                ready = "+".join(one["name"] for one in models if one["state"] == "ready")
+                if ready and ready != (switches or [""])[-1]:
+                    switches.append(ready)
+                await asyncio.sleep(0.02)
+
+    async def client() -> None:
+        for number in left:
+            body = {
+                "model": draw.choice(("tiny", "other")),
+                "messages": [{"role": "user", "content": f"Ada {number}"}],
+                "max_tokens": 80,
+                "seed": number,
+                "response_format": FORM,
+            }
+            text = text_of(body, await post(port, CHAT, body, measured, time.perf_counter()))
+            try:
+                jsonschema.validate(json.loads(text), PERSON)
+            except (ValueError, jsonschema.ValidationError):
+                invalid.append(text)
+
+    watching = asyncio.ensure_future(watch())
+    begun = time.perf_counter()
+    await asyncio.gather(*(client() for _ in range(clients)))
+    measured.seconds = time.perf_counter() - begun
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+    return measured, invalid, switches
+
+
+def two_models(count: int, bar: Callable[[str, float, float], None]) -> None:
+    """Serve two models under a memory budget that holds one of them, and report errors, invalid texts and switches."""
+    with tempfile.TemporaryDirectory() as folder:
+        other = shutil.copytree(Path(gw.__file__).parent / "tiny", Path(folder) / "other")
+        budget = str((estimated_bytes("tiny") or 0) * 3 // 2)
+        with running_server("--quiet", "--model", f"other=onnx:{other}", "--memory", budget) as (port, _):
+            measured, invalid, switches = asyncio.run(with_two_models(port, count))
+    print(f"        two models: {measured.requests} requests in {measured.seconds:.0f} s, {len(switches)} switches")
+    bar("errors of requests to two models", measured.errors, 0)
+    bar("times at which both models were ready", sum("+" in one for one in switches), 0)
+    bar("requests per switch", measured.requests / max(len(switches), 1), 50)
+    bar("invalid texts of two models", len(invalid), 0)
+
+
 def share(values: list[float], part: float) -> float:
     """Return a quantile."""
     return sorted(values)[int(part * (len(values) - 1))]
@@ -164,6 +227,7 @@ def main() -> None:
     parser.add_argument("--disconnects", type=int, default=10_000)
     parser.add_argument("--bodies", type=int, default=1_000)
     parser.add_argument("--hostile", type=int, default=5)
+    parser.add_argument("--two-models", type=int, default=500, metavar="REQUESTS")
     given = parser.parse_args()
     failed = []
 
@@ -216,6 +280,8 @@ def main() -> None:
             )
             bar("invalid texts", len(invalid), 0)
             bar("errors", errors, 0)
+    if given.two_models:
+        two_models(given.two_models, bar)
     sys.exit(bool(failed))
 
 
