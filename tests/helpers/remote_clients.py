@@ -13,12 +13,6 @@ from pydantic import BaseModel
 from guideway.remote import RemoteModel, remote
 from guideway.testing import Answer, Provider
 
-# Asynchronous clients of the SDKs cannot be closed once their event loop has ended; Python reports their sockets. Where
-# aiohttp is installed (Ray and Dask need it), google-genai uses it, and inherits from a class of it that warns.
-WARNINGS = [
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning"),
-]
 SECRET = "sk-a-very-secret-key-1234567890"
 
 

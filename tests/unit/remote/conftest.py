@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.helpers.remote_clients import CLIENTS
+
+# Asynchronous clients of the SDKs cannot be closed once their event loop has ended; Python reports their sockets when it
+# collects them, which may be in a later test of this folder. Where aiohttp is installed (Ray and Dask need it),
+# google-genai uses it, and inherits from a class of it that warns.
+WARNINGS = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning"),
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            for mark in WARNINGS:
+                item.add_marker(mark)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -17,11 +33,12 @@ def _frozen() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)
 def _collected(_frozen: None) -> Iterator[None]:
-    """Collect the clients of a test before the next test, in which the warnings are errors."""
+    """Collect the clients of a test before the next test."""
     yield
     gc.collect()
 

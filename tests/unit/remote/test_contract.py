@@ -9,9 +9,7 @@ import pytest
 
 from guideway.remote import RemoteModel, remote
 from guideway.testing import remote_contract
-from tests.helpers.remote_clients import SECRET, WARNINGS, model_of
-
-pytestmark = WARNINGS
+from tests.helpers.remote_clients import SECRET, model_of
 
 
 def test_the_official_sdks_pass(kind: str) -> None:

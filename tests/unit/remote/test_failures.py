@@ -26,9 +26,7 @@ from guideway.errors import (
 from guideway.remote import Prices, RateLimit
 from guideway.remote.answer_text import Echo
 from guideway.testing import Answer, ProviderRequest
-from tests.helpers.remote_clients import SECRET, TEXT, WARNINGS, Event, model_of, served
-
-pytestmark = WARNINGS
+from tests.helpers.remote_clients import SECRET, TEXT, Event, model_of, served
 
 
 @pytest.mark.parametrize(

@@ -37,10 +37,7 @@ from guideway.remote.adapters.openai import chat_usage
 from guideway.remote.dialogue import Dialogue, FailureSettings
 from guideway.remote.repair import repaired
 from guideway.testing import Answer, ProviderRequest
-from tests.helpers.remote_clients import SECRET, TEXT, WARNINGS, Event, model_of, served, sse
-
-pytestmark = WARNINGS
-
+from tests.helpers.remote_clients import SECRET, TEXT, Event, model_of, served, sse
 
 WRONG: list[Any] = [None, True, -1, 1e400, "x", [], {}, [[]], [{}], {"a": 1}, "é" * 100, 10**30, -(10**400)]
 

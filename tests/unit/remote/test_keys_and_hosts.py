@@ -21,9 +21,7 @@ from guideway.errors import (
 from guideway.remote import remote
 from guideway.remote.adapters.http import RedirectError, keep_on_host
 from guideway.testing import Answer, ProviderRequest
-from tests.helpers.remote_clients import HEADER, SECRET, TEXT, WARNINGS, Event, model_of, served, sse
-
-pytestmark = WARNINGS
+from tests.helpers.remote_clients import HEADER, SECRET, TEXT, Event, model_of, served, sse
 
 
 def everything_shown(thing: Any) -> str:

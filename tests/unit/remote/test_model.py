@@ -17,9 +17,7 @@ from guideway.errors import (
 )
 from guideway.remote import Usage, remote
 from guideway.testing import Answer, Provider, ProviderRequest
-from tests.helpers.remote_clients import HONEST, SECRET, TEXT, WARNINGS, Event, Named, model_of, served
-
-pytestmark = WARNINGS
+from tests.helpers.remote_clients import HONEST, SECRET, TEXT, Event, Named, model_of, served
 
 
 def test_every_function(kind: str) -> None:

@@ -16,9 +16,7 @@ from guideway.errors import (
 )
 from guideway.remote import probe
 from guideway.testing import Answer, ProviderRequest
-from tests.helpers.remote_clients import HEADER, SECRET, WARNINGS, Event, model_of, served
-
-pytestmark = WARNINGS
+from tests.helpers.remote_clients import HEADER, SECRET, Event, model_of, served
 
 
 def test_a_probe_shows_no_password_of_the_url(monkeypatch: pytest.MonkeyPatch) -> None:

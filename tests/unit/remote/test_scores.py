@@ -17,9 +17,7 @@ from guideway.errors import (
 from guideway.remote import Usage
 from guideway.remote.first_tokens import most_probable
 from guideway.testing import Answer, ProviderRequest
-from tests.helpers.remote_clients import WARNINGS, Event, model_of, served
-
-pytestmark = WARNINGS
+from tests.helpers.remote_clients import Event, model_of, served
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
