@@ -74,7 +74,8 @@ def _run(wanted: tuple[str, int]) -> bool:
     """Run a class in a process, and print its line. Returns whether it failed."""
     name, seed = wanted
     command = [sys.executable, "-m", "tests.campaigns.hostile", "--one", name, "--seed", str(seed)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = os.environ | (memory.ENVIRONMENT if name in memory.CHECKS else {})
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     line = done.stdout.strip() or f"FAIL {name}: status {done.returncode}: {done.stderr.strip()[-300:]}"
     print(line, flush=True)
     return done.returncode != 0

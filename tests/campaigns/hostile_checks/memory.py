@@ -1,38 +1,91 @@
-"""Resident memory while many different constraints are compiled, aborted, refused and cancelled in one process.
+"""Memory while many different constraints are compiled, aborted, refused and cancelled in one process.
 
-The vocabulary has small budgets, which the first constraints fill. Afterwards memory may grow only by fragmentation: the
-slope of a line through the sizes of the second half is bounded, and so is the growth in total.
+The constraints are divided into parts. Each part has a new vocabulary with small budgets, which are exceeded several times.
+Two quantities are bounded:
+
+- The resident memory at any time: the budgets, and fragmentation.
+- What is allocated after each part, when the vocabulary is deleted and all caches are empty: the blocks of Python and the
+  bytes of malloc. They must not grow by even one small object per constraint. Fragmentation has no effect on them.
+
+The threads keep no free blocks, and malloc has one arena (`ENVIRONMENT`), so that its bytes are exact.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
+import itertools
 import os
 import random
+import statistics
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
 
 import guideway as gw
+from guideway import caching
 from guideway._kernel import KernelVocabulary, WorkDeferred, bound_work
 from guideway.compiler import automaton_cache, cache_keys
 from guideway.constraints import known
 from guideway.testing import ConstantModel
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "ENVIRONMENT", "Allocated", "judged"]
 
-COUNT = 40_000  # the first half fills the caches
+ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1"}
+"""Environment variables for the process of these checks."""
+
+COUNT = 20_000
+PARTS = 5
 TASKS = 16  # that are cancelled together
-SAMPLES = 40
-BUDGET = 16 << 20  # of cached masks, and of expressions
-MOST_BYTES = 200 << 20
-"""The growth of resident memory in total: the budgets of the vocabulary and of all caches, and fragmentation."""
-MOST_SLOPE = 400.0
-"""The growth in the second half, in bytes per constraint. A constraint that is kept takes at least 2,000."""
+SAMPLES = 8  # of the resident memory in each part
+BUDGET = 4 << 20  # of cached masks, and of expressions
+MOST_GROWTH = 64 << 20
+"""The growth of resident memory after the first sample: the budgets of a vocabulary and of all caches, and fragmentation."""
+MOST_BYTES, MOST_BLOCKS = 16.0, 0.1
+"""The growth of what is allocated when the caches are empty, in bytes of malloc and blocks of Python per constraint."""
+
+
+class Allocated(NamedTuple):
+    """What is allocated: bytes of malloc, and blocks of Python's allocator for small objects."""
+
+    bytes: int
+    blocks: int
+
+
+class _Mallinfo(ctypes.Structure):
+    """The result of glibc's `mallinfo2`."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in [
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        ]
+    ]
+
+
+def allocated() -> Allocated:
+    """Empty all caches, and return what is allocated then."""
+    caching.clear_all()
+    for _ in range(3):  # the finalizers of one pass can leave garbage for the next one
+        gc.collect()
+    info = ctypes.CDLL(None).mallinfo2
+    info.restype = _Mallinfo
+    found = info()
+    return Allocated(found.uordblks + found.hblkhd, sys.getallocatedblocks())
 
 
 def table() -> gw.Vocabulary:
@@ -44,21 +97,27 @@ def table() -> gw.Vocabulary:
     return made
 
 
-def judged(sizes: list[int], count: int) -> tuple[bool, str]:
-    """Fit a line to the sizes of the second half, which are at equal distances.
+def judged(sizes: list[int], after: list[Allocated], count: int) -> tuple[bool, str]:
+    """Compare the memory with the bounds.
+
+    The growth per constraint is the median of the growths from one part to the next. The first part fills what exists
+    once in a process.
 
     Args:
-        sizes: The resident memory after each part of the constraints.
-        count: The number of all constraints.
+        sizes: The resident memory at each sample.
+        after: What was allocated after each part.
+        count: The number of constraints in a part.
     """
-    half = sizes[len(sizes) // 2 :]
-    slope = float(np.polyfit(np.arange(len(half)) * (count / len(sizes)), half, 1)[0])
     growth = max(sizes) - sizes[0]
-    shown = " ".join(f"{size >> 20}" for size in sizes[:: len(sizes) // 10])
-    good = slope <= MOST_SLOPE and growth <= MOST_BYTES
+    steps = list(itertools.pairwise(after[1:]))
+    size = statistics.median((later.bytes - one.bytes) / count for one, later in steps)
+    blocks = statistics.median((later.blocks - one.blocks) / count for one, later in steps)
+    shown = " ".join(f"{size >> 20}" for size in sizes[:: max(1, len(sizes) // 10)])
+    good = growth <= MOST_GROWTH and size <= MOST_BYTES and blocks <= MOST_BLOCKS
     return good, (
-        f"{count:,} constraints, {slope:.0f} bytes per constraint in the second half (at most {MOST_SLOPE:.0f}),"
-        f" growth {growth >> 20} MiB (at most {MOST_BYTES >> 20}), MiB at each tenth: {shown}"
+        f"{count * len(after):,} constraints, growth {growth >> 20} MiB (at most {MOST_GROWTH >> 20}); with empty caches"
+        f" {size:.1f} bytes and {blocks:.3f} blocks per constraint (at most {MOST_BYTES:.0f} and {MOST_BLOCKS}),"
+        f" resident MiB: {shown}"
     )
 
 
@@ -107,41 +166,46 @@ def _aborted(number: int, rng: random.Random, table: gw.Vocabulary, row: Any) ->
         gw.Regex(f"{number}(a|b" * rng.randrange(1, 40))
 
 
-def _check(use: Any, seed: int, count: int) -> tuple[bool, str]:
+def _check(use: Any, seed: int) -> tuple[bool, str]:
     rng = random.Random(seed)
-    vocabulary = table()
     row = np.zeros(9, np.uint32)
-    sizes = []
-    for number in range(count):
-        with contextlib.suppress(gw.GuidewayError, WorkDeferred):
-            use(number, rng, vocabulary, row)
-        if number % (count // SAMPLES) == count // SAMPLES - 1:
-            gc.collect()
-            sizes.append(resident())
-    return judged(sizes, count)
+    sizes, after, part = list[int](), list[Allocated](), COUNT // PARTS
+    for start in range(0, COUNT, part):
+        vocabulary = table()
+        for number in range(start, start + part):
+            with contextlib.suppress(gw.GuidewayError, WorkDeferred):
+                use(number, rng, vocabulary, row)
+            if number % (part // SAMPLES) == part // SAMPLES - 1:
+                sizes.append(resident())
+        del vocabulary
+        after.append(allocated())
+    return judged(sizes, after, part)
 
 
-async def _cancelled(seed: int, count: int) -> list[int]:
-    """Begin the generation for each constraint, and cancel it. Returns the resident memory of each sample.
+async def _cancelled(seed: int) -> tuple[bool, str]:
+    """Begin the generation for each constraint, and cancel it.
 
     Few constraints are compiled before they are cancelled, so the caches have small budgets, too.
     """
     rng = random.Random(seed)
-    model = ConstantModel(table())
-    sizes = []
-    for start in range(0, count, TASKS):
-        tasks = [
-            asyncio.ensure_future(gw.acomplete(model, "x", constraint(number, rng), max_tokens=400))
-            for number in range(start, start + TASKS)
-        ]
-        await asyncio.sleep(rng.choice((0, 0.001, 0.01)))
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if (start + TASKS) * SAMPLES // count > len(sizes):
-            gc.collect()
-            sizes.append(resident())
-    return sizes
+    sizes, after, part = list[int](), list[Allocated](), COUNT // PARTS
+    for begin in range(0, COUNT, part):
+        model = ConstantModel(table())
+        for start in range(begin, begin + part, TASKS):
+            tasks = [
+                asyncio.ensure_future(gw.acomplete(model, "x", constraint(number, rng), max_tokens=400))
+                for number in range(start, min(start + TASKS, begin + part))
+            ]
+            await asyncio.sleep(rng.choice((0, 0.001, 0.01)))
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if (start - begin + TASKS) * SAMPLES // part > len(sizes) - SAMPLES * len(after):
+                sizes.append(resident())
+        del model, tasks, task
+        await asyncio.sleep(1)  # background threads end the work of cancelled calls
+        after.append(allocated())
+    return judged(sizes, after, part)
 
 
 def _check_cancelled(seed: int) -> tuple[bool, str]:
@@ -150,11 +214,11 @@ def _check_cancelled(seed: int) -> tuple[bool, str]:
         patch.object(known, "MAX_BYTES", BUDGET // 8),
         patch.object(cache_keys, "_MAX_CONTENTS", 1_000),
     ):
-        return judged(asyncio.run(_cancelled(seed, COUNT)), COUNT)
+        return asyncio.run(_cancelled(seed))
 
 
 CHECKS = {
     "memory, cancelled": _check_cancelled,
-    "memory, served": lambda seed: _check(_served, seed, COUNT),
-    "memory, aborted": lambda seed: _check(_aborted, seed, COUNT),
+    "memory, served": lambda seed: _check(_served, seed),
+    "memory, aborted": lambda seed: _check(_aborted, seed),
 }
