@@ -14,8 +14,8 @@ the loop of a model and the event loop. So all preparation of a process shares a
   intermediate results.
 - Of the threads with a slot, one at a time runs Python code, for a millisecond. Then it sleeps for a moment, so
   that another thread can take the GIL. `_Turns` describes when several run at once.
-- While a generation loop computes in a round (`begin_round`), the threads pause at their next checkpoint, and before they
-  use a store of the kernel. A pause lasts 5 ms at most, so that no loop stops them.
+- While a generation loop computes in a round (`begin_round`), the threads pause at their next checkpoint, for 10 ms at
+  most, and before they use a store of the kernel, for 5 ms at most. So no loop stops them.
 
 In threads that are not background threads, `turn` and `checkpoint` have no effect, and `call` only calls the function.
 """
@@ -62,13 +62,15 @@ RUNNING, WAITING, NEW = 0, 1, 2
 """The order of jobs at one level: for rows that generate, for rows that wait, for new calls."""
 
 _LEVELS = (0.02, 0.1, 0.5)  # seconds of processor time after which a job is at the next level
-_SLOTS = (0, 2, len(_LEVELS))  # for each slot, the highest level of its jobs
+# For each slot, the highest level of its jobs. On a machine with two processors, three slots would occupy both of them
+# while a generation loop runs.
+_SLOTS = (0, 2, len(_LEVELS)) if (os.cpu_count() or 1) > 2 else (1, len(_LEVELS))
 _UNITS = 100_000_000  # the units of kernel work that count as one second of processor time
 _ACTIVE = 16  # the maximum number of threads of `run`, and of `submit`, that do not wait for a slot
 # The maximum number of threads of `run`, and of `submit`. A thread that waits for a slot takes only memory.
 _THREADS = 256
 _TURN_SECONDS = 0.001
-_MOST_PAUSE_SECONDS = 0.005  # the longest time for which Python code waits while generation loops compute
+_MOST_PAUSE_SECONDS = 0.01  # the longest time for which Python code waits while generation loops compute
 _SLEEP_SECONDS = 0.0002  # how long a thread sleeps after a turn: enough for another one to wake up and take the GIL
 _MOST_SECONDS = 0.2  # the longest time that a thread with a slot waits for its turn
 _STUCK_SECONDS = 1.0  # a thread without a checkpoint for this time can lose its slot to a waiting one (`reclaim`)

@@ -323,7 +323,7 @@ def test_python_code_pauses_during_a_round() -> None:
             try:
                 time.sleep(0.001)  # the thread reaches its next checkpoint
                 before = steps
-                time.sleep(0.003)  # the thread pauses for at most 5 ms
+                time.sleep(0.003)  # the thread pauses for at most 10 ms
                 found.append(steps - before)
             finally:
                 background.end_round()
