@@ -50,7 +50,7 @@ def reply_text(reply: Reply) -> str:
 def call_id(request: BatchRequest, call: ToolCall, index: int, number: int) -> str:
     """Return the id of a tool call: the one that the model wrote, or else one that is derived from the request.
 
-    `index` is the number of the text of the request, `number` that of the call in this text.
+    `index` is the index of the choice, `number` that of the call in this choice.
     """
     return call.id or f"{identifier('call', request.custom_id)}_{index}_{number}"
 

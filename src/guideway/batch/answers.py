@@ -131,7 +131,10 @@ _PREFIX = "batch_req"
 
 
 def digest_of_line(entry: dict[str, Any]) -> str:
-    """Return the digest of the request that a line of an output file has; "" if it has none."""
+    """Return the digest that a line of an output file has; "" if it has none.
+
+    In OpenAI's format, it is the `id` without its prefix.
+    """
     found = entry.get("request_digest")
     if found is None and "response" in entry:
         found = str(entry.get("id")).removeprefix(_PREFIX + "_")
@@ -212,7 +215,10 @@ def _chat(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Gener
 
 
 def chat_message(request: BatchRequest, one: Generation[Any], index: int = 0) -> tuple[dict[str, Any], str]:
-    """Return the chat message of a result, and its finish reason. `index`: the number of the text of the request."""
+    """Return the chat message of a result, and its finish reason.
+
+    `index` is the index of the choice, which becomes part of the ids of its tool calls.
+    """
     message: dict[str, Any] = {"role": "assistant", "content": one.text, "refusal": None}
     if not isinstance(one.value, Reply):
         return message, one.finish_reason

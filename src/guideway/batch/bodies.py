@@ -129,7 +129,10 @@ class _Body:
             raise InvalidRequestError(f"{name!r} is not supported: {why}", name, "unsupported_parameter")
 
     def shared(self) -> dict[str, Any]:
-        """Take the fields that all endpoints of a server have, and return their values by name; {} for a batch."""
+        """Take the fields that all endpoints of a server have, and return their values by name; {} for a batch.
+
+        The value of the field "guideway" is returned as "report".
+        """
         if not self.served:
             return {}
         return {"report": self.take("guideway", boolean_field, False), **self._streaming()}

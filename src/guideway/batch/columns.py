@@ -45,10 +45,11 @@ class Column:
 def column_of(constraint: Constraint[Any] | None) -> Column:
     """Return the column for the values of a constraint; None: for texts.
 
-    The type is determined by the JSON Schema. Objects with `properties` and without additional ones become structs;
-    objects without `properties` whose `additionalProperties` is a schema become maps; arrays with one schema for all
-    items become lists. The formats "date" and "date-time" become dates and times. Strings, numbers and booleans become
-    scalars. All other values become strings with their JSON text. Values of constraints without a schema are strings.
+    The type is determined by the JSON Schema. Objects with `properties` become structs of these if
+    `additionalProperties` is false or absent; objects without `properties` whose `additionalProperties` is an object
+    become maps; arrays with one schema for all items become lists. The formats "date" and "date-time" become dates and
+    times. Strings, numbers, booleans and null become scalars. All other values become strings with their JSON text.
+    Values of constraints without a schema are strings.
     """
     schema = constraint.schema if isinstance(constraint, (JsonSchema, PythonType)) else None
     if schema is None:
@@ -81,9 +82,12 @@ class _Types:
         return _json() if kinds else Column(arrow.null(), _plain)
 
     def _resolved(self, schema: Any) -> Any:
-        """Follow references, and replace a union of one schema and null by this schema.
+        """Return a schema without references and wrappers at its top.
 
-        Returns None if a reference has no target, or after `MAX_DEPTH` steps.
+        A reference is replaced by its target. A union (`anyOf`, `oneOf`) loses its schemas with the type "null"; if one
+        schema is left, it replaces the union, otherwise the result is `{"anyOf": [...]}`. An `allOf` of one schema,
+        without `type` and `properties` beside it, is replaced by this schema. Returns None if a reference is no JSON
+        Pointer into the document or has no target, and after `MAX_DEPTH` steps.
         """
         for _ in range(MAX_DEPTH):
             if not isinstance(schema, Mapping):
@@ -104,7 +108,7 @@ class _Types:
         return None
 
     def _referred(self, reference: str) -> Any:
-        if not reference.startswith("#"):
+        if reference != "#" and not reference.startswith("#/"):  # an anchor, or another document
             return None
         found = self._document
         for part in reference[1:].split("/")[1:]:

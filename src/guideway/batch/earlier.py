@@ -57,7 +57,7 @@ class EarlierResults:
         if custom_id not in self._ids:
             return False
         self.skipped += 1
-        # A result that an older version of this library wrote has no digest; it counts as unchanged.
+        # A result without a digest, such as one of an older version, counts as unchanged.
         if _key(custom_id, item.digest) not in self._digests and _key(custom_id, "") not in self._digests:
             self.changed += 1
         if self._on_skip is not None:

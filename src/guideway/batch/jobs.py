@@ -33,7 +33,7 @@ class PreparedJob(NamedTuple):
         job: The prompts and the rows.
         output: The constraint of its texts; None: free text.
         options: Its generation options.
-        family: The notation by which its replies are divided into reasoning, text and calls; None: they are plain text.
+        family: The notation by which its replies are divided into reasoning, text and calls; None: they are not.
     """
 
     job: Job
@@ -75,10 +75,11 @@ def job_of(
 
 
 def merged_options(model: AnyModel, request: BatchRequest, call: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the generation options of a request.
+    """Return the generation options of a request, without the seed.
 
     An option of the request replaces that of the call, which replaces the default of the endpoint. If the request sets
-    a sampling option, no sampling option of the call is used.
+    a sampling option, no sampling option of the call is used. If one of the call is used, the default temperature of
+    the endpoint is not.
 
     Raises:
         InvalidRequestError: An option has no effect on a model served by an API.

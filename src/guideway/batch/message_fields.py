@@ -121,7 +121,9 @@ def _compacted(item: Mapping[str, Any], place: str) -> str:
 
 
 def messages_of_items(given: list[Any], param: str) -> list[dict[str, Any]]:
-    """Return items of the Responses API as messages. Consecutive items of the assistant become one message.
+    """Return items of the Responses API as messages.
+
+    Consecutive items of the assistant become one message. A compaction item begins a new one.
 
     Raises:
         InvalidRequestError: A field is missing or malformed, or the type of an item is not supported.

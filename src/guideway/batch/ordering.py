@@ -44,11 +44,11 @@ class BatchItem:
 
 
 def grouped(items: Iterator[BatchItem], window: int) -> Iterator[BatchItem]:
-    """Yield items in groups of equal constraints, and within a group ordered by their prompts.
+    """Yield the items of each window in groups with the same constraint object, ordered by prompt within a group.
 
     Args:
         items: Items whose `request` is set.
-        window: The number of items that are held in memory and sorted at one time.
+        window: The maximum number of items that are held in memory and sorted at one time.
     """
     while taken := _taken(items, window):
         groups: dict[int, int] = {}

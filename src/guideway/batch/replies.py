@@ -22,7 +22,8 @@ def chat_prompt(model: ModelBase, request: BatchRequest) -> str:
 
     Raises:
         ChatTemplateError: There is no template, or it rejects the messages.
-        InvalidRequestError: The request sets a reasoning effort, and the chat template has none.
+        InvalidRequestError: The request sets a reasoning effort other than "none", but the chat template contains
+            neither of the variables `reasoning_effort` and `enable_thinking`.
     """
     messages: Sequence[Mapping[str, Any]] = request.prompts()[0]
     instructions = request.details.get("instructions")
@@ -55,9 +56,9 @@ def _template_options(model: ModelBase, request: BatchRequest) -> dict[str, Any]
 def family_of_prompt(model: ModelBase, request: BatchRequest, prompt: str) -> Family | None:
     """Return the notation of the replies to a request; None: the chat template is unknown, and there are no tools.
 
-    `thoughts` of the result is None if the template has no reasoning or the request switches it off. If the prompt ends
-    with the marker that begins the reasoning, the first text of `thoughts` is "", because the reply continues after the
-    marker.
+    A notation with `answer` is returned unchanged. In other notations, `thoughts` is None if the template has no
+    reasoning or the request switches it off. If the prompt ends with the text that begins the reasoning, the first text
+    of `thoughts` is "", because the reply continues after this text.
     """
     template = model.tokenizer.chat_template or ""
     tools: ToolFields | None = request.details.get("tools")

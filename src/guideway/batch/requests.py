@@ -47,7 +47,7 @@ class BatchRequest:
     """One request of a batch.
 
     Attributes:
-        custom_id: The identifier, unique in the batch. The seed of the random numbers is derived from it.
+        custom_id: The identifier, unique in the batch. If `options` has no seed, the seed is derived from it.
         prompt: A str, a list of messages or a list of token ids; for `/v1/completions` also a list of prompts.
         output: A type or a constraint; None: the `output` of the call.
         options: Generation options; they replace those of the call.

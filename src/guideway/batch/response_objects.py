@@ -23,7 +23,7 @@ def item_id(request: BatchRequest, prefix: str, number: int = 0) -> str:
     Args:
         request: The request.
         prefix: "rs" for reasoning, "msg" for a message, "fc" for a function call, "ctc" for a call of a custom tool.
-        number: The number of the item among those with this prefix.
+        number: For a call: its index in the reply. Otherwise 0.
     """
     return f"{identifier(prefix, request.custom_id)}_{number}"
 
@@ -59,7 +59,7 @@ def call_item(
         given: The id of the call (`call_id`).
         arguments: The arguments as JSON text, or the input of a custom tool; None: there is no text yet.
         number: The index of the call in the reply.
-        status: The status of the item.
+        status: The status of the item. The call of a custom tool has none.
     """
     tools = request.details.get("tools")
     if tools is not None and name in tools.custom:

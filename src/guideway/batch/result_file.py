@@ -25,7 +25,7 @@ class ResultFile:
 
     Opening it reads the results of an earlier run. Results that `accept` refuses and an incomplete last line are
     removed. If a result must be removed, the other results are first copied to a second file, which then replaces the
-    file, so an interruption loses nothing. The file is locked while it is open.
+    file, so an interruption loses nothing. The file is locked while it is open, if the file system has locks.
 
     Args:
         path: The file to continue or to create.

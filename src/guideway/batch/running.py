@@ -297,7 +297,7 @@ def _local(
                     continue
             row = current.take()
             if row is None:
-                if not current.rows:  # all prompts have an error
+                if not current.rows:  # all rows have ended, or all prompts have an error
                     yield current.result(model)
                 current = None
                 continue

@@ -40,14 +40,15 @@ class BatchSurvey:
         answered: The number of requests that have a result from an earlier run.
         changed: The number of answered requests whose result was made from another line, or with another model or
             options.
-        errors: The number of lines for which an error would be written.
-        shown_errors: The first of these errors, each with the number of its line.
+        errors: The number of lines with an error that is found without running the model.
+        shown_errors: At most `MAX_SHOWN` of these errors, each with the number of its line.
         input_bytes: The total size of the lines.
         endpoints: The number of requests by URL; "" is the format of this library.
         constraints: The number of different constraints.
         unconstrained: The number of requests for free text.
         prompt_tokens: The number of tokens of the prompts; 0 (not known) for a model served by an API.
-        shared_tokens: The number of these tokens that belong to a common beginning with the preceding prompt.
+        shared_tokens: The number of these tokens that belong to a common beginning with the preceding prompt, if it is
+            long enough for the prefix cache.
         max_tokens: The sum of the maximum numbers of tokens of the answers.
         guarantees: For a model served by an API, the number of requests by guarantee.
     """

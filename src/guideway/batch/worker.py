@@ -43,8 +43,8 @@ class Worker:
     """Generates a column of values from the rows of a batch. It runs in the worker processes of a data framework.
 
     The model is loaded for the first batch that is not empty, once per process. A `Worker` can be pickled; the model is
-    not part of the pickle. The seed of a row is derived from `id_column` or, if it is None, from the prompt, and not
-    from other rows.
+    not part of the pickle. Without the option `seed`, the seed of a row is derived from `id_column` or, if it is None,
+    from the prompt, and not from other rows.
 
     Args:
         model: The name of a model, as for `guideway.load`.
@@ -63,8 +63,8 @@ class Worker:
 
     Raises:
         ValueError: An argument has an unknown value, or the template is malformed.
-        TypeError: An option is unknown.
-        ConstraintError: `output` is not a constraint.
+        TypeError: An option is unknown, or `model` is not a str.
+        ConstraintError: `output` is not a constraint, or has no JSON Schema that `extract` can use.
     """
 
     def __init__(
@@ -140,7 +140,8 @@ class Worker:
             A batch of the same kind. In Arrow and pandas, the new column has the type `arrow_type`.
 
         Raises:
-            InvalidRequestError: The batch lacks a column.
+            TypeError: `rows` is of another class.
+            InvalidRequestError: The batch lacks a column, or its columns have different lengths.
             GuidewayError: With `on_error="raise"`, the error of the first row that failed.
         """
         if isinstance(rows, Mapping):

@@ -70,7 +70,7 @@ class VisibleText:
     def feed(self, data: bytes, skipped: int = 0) -> None:
         """Take valid bytes.
 
-        `skipped`: the number of characters at their beginning that the stream has already yielded.
+        `skipped`: the number of characters of their text, after the head, that the stream has already yielded.
         """
         text = self._decoder.decode(data)
         if self._part == "head":
@@ -87,7 +87,10 @@ class VisibleText:
         return text
 
     def _after_head(self, text: str) -> str:
-        """Return the text after white space and the first line of a code fence; "" until this head is complete."""
+        """Return the text after the head: white space and, if there is a code fence, its first line.
+
+        "" until the head is complete.
+        """
         if not self._held:
             text = text.lstrip(SPACE)
         if not text:

@@ -78,11 +78,14 @@ class StreamCheck:
         return END in found and found <= {END, *ignored}
 
     def forced(self) -> bytes:
-        """Return the bytes that must come next; b"" if there are several possibilities or nothing is checked."""
+        """Return the bytes that must come next, at most 4,096; b"" if several can come next or nothing is checked."""
         return b"" if self._matcher is None else self._matcher.forced_bytes()
 
     def expected(self, limit: int = 12) -> str:
-        """Describe what may come next, for a message: at most `limit` printable ASCII characters, or the end."""
+        """Describe what may come next, for a message: at most `limit` printable ASCII characters, and the end.
+
+        "" if nothing is checked.
+        """
         if self._matcher is None:
             return ""
         shown = [repr(chr(byte)) for byte in legal(self._matcher) if 0x20 <= byte < 0x7F]

@@ -35,7 +35,7 @@ class Codec(ABC):
     """Encodes instances of the original schema as instances of the schema that is sent, and decodes answers."""
 
     plain = False
-    """Whether encoding and decoding change nothing."""
+    """Whether it is known that encoding and decoding change nothing."""
 
     @abstractmethod
     def encode(self, value: Any) -> Any:
@@ -270,7 +270,7 @@ class UnionCodec(Codec):
 
 @dataclass
 class TaggedCodec(Codec):
-    """A union whose options cannot be distinguished: a value of the first option is written as `{"option_1": x}`.
+    """A union whose options cannot be distinguished: a value of the first option becomes `{"option_1": x}`.
 
     The attributes are those of `UnionCodec`; the tests in `options` are not used.
     """
@@ -301,7 +301,8 @@ class TaggedCodec(Codec):
 class LaterCodec(Codec):
     """The codec of a definition.
 
-    `of` is set when the definition has been rewritten; until then it can be referred to.
+    `of` is set when the definition has been rewritten. Until then, other codecs can contain this object, but it cannot
+    encode or decode.
     """
 
     of: Codec | None = None

@@ -40,7 +40,7 @@ from guideway.remote.usage import Prices, Usage
 __all__ = ["Attempt", "Dialogue", "FailureSettings"]
 
 _DRAFT_SIZES = (4000, 1000, 250)
-"""Maximum numbers of characters of the prompt and of the draft that a formatter gets.
+"""Maximum numbers of characters of the last message and of the draft that a formatter gets.
 
 They are tried in this order until both fit into the context of the formatter.
 """
@@ -57,12 +57,13 @@ class FailureSettings:
         attempts: Maximum number of requests for one result.
         resume: Let the endpoint continue the longest valid beginning, if it can continue a text.
         repair: Repair errors that can be repaired in exactly one way.
-        ask_again: Send the model the valid beginning and what may follow it, and request the whole answer again.
+        ask_again: Send the model the valid beginning and what may follow it, or the error, and request the whole answer
+            again.
         formatter: A local model that writes the wrong answer again under the constraint; None: no model does.
         prices: The prices by which the cost of the attempts is computed for `max_cost`.
         max_cost: No further request begins when the attempts have cost this much; None: no limit.
-        max_tokens: "double": an answer that is cut at `max_tokens` is requested once more with twice as many tokens.
-            "fixed": it is not requested again.
+        max_tokens: "double": an answer that is cut at `max_tokens` is continued or requested again, once, with twice as
+            many tokens. "fixed": it is not.
         timeout: Seconds for one result, with all attempts and with waiting for rate limits; None: no limit.
     """
 
@@ -77,7 +78,7 @@ class FailureSettings:
     timeout: float | None = None
 
     def steps(self) -> tuple[str, ...]:
-        """Describe for a plan the steps that are tried, in this order, when an answer does not fit the constraint."""
+        """Describe for a plan the steps that these settings allow, in the order in which they are tried."""
         more = self.attempts - 1
         found = []
         if self.resume and more > 0:
@@ -97,10 +98,10 @@ class Attempt:
 
     Attributes:
         kind: "first", "resume", "again", "ask again", "other route", "more tokens" or "formatter".
-        text: The text of the answer, cut after 4,000 characters.
+        text: The text of the answer with the beginning that it continues, cut after 4,000 characters.
         usage: The tokens of the request and the answer.
         problem: Why the answer did not lead to the result; "" for the attempt that did.
-        request_id: The id that the endpoint gave the answer.
+        request_id: The id that the endpoint gave the answer; None if it gave none.
     """
 
     kind: str
@@ -139,12 +140,13 @@ class Dialogue:
         size_errors: Texts that occur in the endpoint's error messages for a schema that is too large.
         whole_routes: Routes whose answers the endpoint does not stream.
         next_plan: Returns a plan by a later route than that of the given plan; None if there is none.
-        allow_truncation: Whether an answer that is cut at `max_tokens` is a result, without a value, and not an error.
+        allow_truncation: Whether, under a constraint, an answer that is cut at `max_tokens` is a result, without a
+            value, and not an error. Cut free text is always a result.
         streaming: Whether valid text is given to the caller while it arrives (`shown`). Such text cannot be replaced.
         scrubbed: Removes the keys of the client from a message.
 
     Attributes:
-        attempts: The requests that have ended.
+        attempts: The attempts that have ended, in their order.
         result: The result; None before the end and after a failure.
         source_text: The text from which a record is extracted; None for other calls.
     """
@@ -177,14 +179,14 @@ class Dialogue:
         self.source_text: str | None = None  # set by `RemoteModel`
         self._error: Exception | None = None
         self._shown = 0  # number of characters that `shown` has returned
-        self._longest = -1  # number of characters of the longest prefill so far
+        self._longest = -1  # number of characters of the longest prefill so far; -1: there was none
         self._doubled = False
         self._begin("first", self._first_messages(), "")
 
     # -- requests
 
     def _first_messages(self, words: str | None = None) -> tuple[Any, ...]:
-        """Return the messages of the caller with `words` after the last one; None: the instructions of the plan."""
+        """Return the messages, the last one extended by `words`. None: by the instructions of the plan."""
         if words is None:
             words = "" if self.plan is None else self.plan.instructions
         if not words:
@@ -221,7 +223,7 @@ class Dialogue:
         self._waiting = True
 
     def request(self) -> Request | None:
-        """Return the next request; None if the dialogue has a result or an error."""
+        """Return the next request; None if the dialogue has a result or an error, or was cancelled."""
         if not self._waiting or self.result is not None or self._error is not None:
             return None
         return self._request if self._ends is None else replace(self._request, timeout=self._seconds_left())
@@ -318,7 +320,10 @@ class Dialogue:
         self._judge(text)
 
     def _choose(self, plan: RemotePlan, options: tuple[str, ...]) -> None:
-        """Take the most probable option as the result. If the first tokens do not determine it, use the next route."""
+        """Take the most probable option as the result.
+
+        If the first tokens do not determine it, use the next route, or else the formatter.
+        """
         option = most_probable(self._answer.first_tokens, options)
         if option is not None:
             self._succeed(option, option, ())
@@ -334,11 +339,15 @@ class Dialogue:
         self._error = problem
 
     def _on_other_route(self, plan: RemotePlan, refused: Any = None) -> bool:
-        """Prepare the request by the next route. Returns False if there is no route or no further request is allowed.
+        """Prepare the request by the next route.
+
+        Returns False if there is no such route, if no further request is allowed, or if text was shown to the caller.
 
         `refused`: a schema that the endpoint refused; routes that would send it again are skipped. None: no route is
         skipped.
         """
+        if self._shown:
+            return False
         other = self._next_plan(plan)
         while other is not None and refused is not None and _schema_in(other.sent) == refused:
             other = self._next_plan(other)
@@ -411,7 +420,7 @@ class Dialogue:
         self._fail(error)
 
     def _with_more_tokens(self) -> bool:
-        """Prepare one more request with twice as many tokens; it continues the answer if the endpoint can do so.
+        """Prepare one more request with twice as many tokens. It continues the answer if `_resumed` allows that.
 
         Returns False if that is not allowed, or if text was shown to the caller and cannot be continued.
         """
@@ -421,9 +430,10 @@ class Dialogue:
             return False
         self._doubled = True
         self._note(f"cut at max_tokens={self._base.max_tokens}")
-        self._base = replace(self._base, max_tokens=2 * self._base.max_tokens)
+        before, self._base = self._base, replace(self._base, max_tokens=2 * self._base.max_tokens)
         if not self._resumed():
             if self._shown:
+                self._base = before
                 self.attempts.pop()
                 return False
             self._begin("more tokens", self._first_messages(), "")
@@ -464,7 +474,7 @@ class Dialogue:
         return True
 
     def _resumed(self) -> bool:
-        """Prepare a request that continues the longest valid beginning.
+        """Prepare a request that continues the longest valid beginning, with the text that must follow it.
 
         Returns False if that is not allowed or not possible, or if the beginning is not longer than that of the last
         continuation.
@@ -494,8 +504,8 @@ class Dialogue:
     def _repeated(self) -> bool:
         """Prepare the first request again after its connection was lost. Returns False if that is not allowed.
 
-        It is allowed if `resume` is set, the endpoint can continue texts, and no text of the answer was shown to the
-        caller.
+        It is allowed if `resume` is set, the endpoint can continue texts, `_may_ask` returns True, and no text of the
+        answer was shown to the caller.
         """
         if not (self._settings.resume and self._continues and self._may_ask()) or self._shown:
             return False
@@ -581,6 +591,10 @@ class Dialogue:
             self._note("cancelled")
 
 
+_SCHEMA_NAMES = ("schema", "response_json_schema", "input_schema", "parameters", "value")
+"""The names of the members that contain a JSON Schema, in the fragments of `SCHEMA_FORMS`."""
+
+
 def _schema_in(sent: Any) -> Any:
     """Return the JSON Schema in a request fragment; None if it has none."""
     todo = [sent]
@@ -588,7 +602,7 @@ def _schema_in(sent: Any) -> Any:
         one = todo.pop()
         if isinstance(one, dict):
             for name, value in one.items():
-                if name in ("schema", "response_json_schema", "input_schema", "parameters") and isinstance(value, dict):
+                if name in _SCHEMA_NAMES and isinstance(value, dict):
                     return value
                 todo.append(value)
         elif isinstance(one, list):

@@ -14,7 +14,7 @@ from guideway.jsontext.encoder import identity, write_json
 __all__ = ["MAX_DEPTH", "TYPES", "InstanceCheck", "StructureTest", "are_disjoint", "type_of", "whole_schema"]
 
 MAX_DEPTH = 100
-"""Maximum nesting of a rewritten schema."""
+"""Maximum nesting of a schema that is rewritten, and maximum number of references that are followed in a row."""
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
@@ -69,7 +69,7 @@ Definitions = Mapping[str, dict[str, Any]]
 def whole_schema(sent: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
     """Return the schema that the `$ref` of a schema refers to, or the schema itself if it has no `$ref`.
 
-    {} after more than `MAX_DEPTH` references.
+    {} after `MAX_DEPTH` references.
     """
     for _ in range(MAX_DEPTH):
         if "$ref" not in sent:

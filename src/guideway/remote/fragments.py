@@ -1,4 +1,8 @@
-"""The members of a request that carry a constraint, by route."""
+"""Builds the members of a request that carry a constraint, by route.
+
+This module covers the routes that send a JSON Schema, a regular expression, a grammar, a structural tag or the wire
+format of `guideway serve`. `routes.py` builds the members for the other routes.
+"""
 
 from __future__ import annotations
 

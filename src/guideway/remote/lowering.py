@@ -4,14 +4,14 @@ Providers enforce subsets of JSON Schema. `lower` returns a schema in the subset
 instance of the original in an encoded form, and a `Codec` that decodes an answer. A keyword that the subset lacks is
 dropped: the schema that is sent then allows more, and Guideway checks the answer. A schema is a conjunction of
 keywords, so dropping one never loses an instance. A value whose type the subset cannot describe is sent as a string
-that contains JSON text.
+that contains JSON text. What a subset does not support is sent in another form:
 
     optional property      required, null for absent; {"value": x} or null where the value itself may be null
     additional properties  a list of {"key": ..., "value": ...}
     tuple                  an object with the keys item_1, item_2, ... and a list for further items
     root that is no object {"value": ...}
     ambiguous union        {"option_1": ...} or {"option_2": ...}
-    any value, recursion   JSON text in a string, where the subset does not support them
+    any value, recursion   JSON text in a string
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _CHECKED_ONLY = (
 
 @dataclass
 class SentSchema:
-    """The schema that is sent, the codec of its instances, and a note on what happened to each keyword."""
+    """The schema that is sent, the codec of its instances, and notes on what happened to the keywords."""
 
     schema: dict[str, Any]
     codec: Codec
@@ -110,7 +110,7 @@ def lower(schema: Any, subset: SchemaSubset) -> SentSchema:
 
     Returns:
         The schema to send, which allows every instance of `schema` in an encoded form and perhaps other values; the
-        codec that decodes an answer; and notes on each keyword.
+        codec that decodes an answer; and notes on what happened to the keywords.
 
     Raises:
         LimitExceededError: The schema is too large or too deep.
@@ -223,8 +223,8 @@ class _SchemaRewriter:
         """Rewrite a schema that has no `type`.
 
         If the subset allows schemas without a type, and the schema has no keyword of `_OF_TYPE`, the result allows any
-        value. Otherwise, if the schema has keywords of objects or of arrays, the result allows such values, and other
-        values as JSON text in a string. If it has none, the result allows any value.
+        value. Otherwise, if the schema has keywords of objects, or else of arrays, the result allows objects (arrays),
+        and other values as JSON text in a string. If it has none of both, the result allows any value.
         """
         if self._subset.untyped and not any(name in schema for names in _OF_TYPE.values() for name in names):
             return self._anything(place)
@@ -367,10 +367,10 @@ class _SchemaRewriter:
     # -- conjunctions
 
     def _merged(self, schema: dict[str, Any]) -> dict[str, Any] | None:
-        """Return an equivalent schema without `allOf` at its root; None if the schemas in `allOf` cannot be merged.
+        """Return an equivalent schema into which the schemas in `allOf` are merged; None if they cannot be merged.
 
-        They can be merged, with the other keywords of the schema, if they assert only `type`, `properties` and
-        `required`, or if only one of them has assertions.
+        They can be merged, with the other keywords of the schema, if all assert only `type` (the same single type),
+        `properties` and `required`. A single schema beside which nothing is asserted can be merged, too.
         """
         rest = {name: value for name, value in schema.items() if name != "allOf"}
         parts: list[dict[str, Any]] = [rest] if any(name not in _NOTES for name in rest) else []
@@ -424,7 +424,10 @@ class _SchemaRewriter:
         return {"anyOf": tagged}, TaggedCodec(list(zip(tests, codecs, strict=True)), checks)
 
     def _distinct(self, sent: list[dict[str, Any]]) -> bool:
-        """Return whether no value is an instance of two of the schemas, as far as types, keys and enumerations show."""
+        """Return whether types, keys or enumerations show that no value is an instance of two of the schemas.
+
+        False for more than `MAX_COMPARED` schemas.
+        """
         if len(sent) > MAX_COMPARED:
             return False
         whole = [whole_schema(one, self._definitions) for one in sent]
@@ -536,7 +539,7 @@ class _SchemaRewriter:
         return sent, OptionalCodec(inner)
 
     def _nullable(self, sent: dict[str, Any], codec: Codec, place: str) -> Result:
-        """Return a schema that also allows null, for an absent property, and the codec of the other values.
+        """Return a schema that also allows null, for an absent property or item, and the codec of the other values.
 
         If `sent` allows null itself, its values are sent as `{"value": x}`.
         """

@@ -47,8 +47,8 @@ class RemoteGeneration(Generation[T_co], Generic[T_co]):
 
     Attributes:
         usage: The tokens of all attempts.
-        attempts: The requests that led to the result.
-        plan: How the constraint was sent in the last attempt; None for free text.
+        attempts: The attempts that led to the result, in their order.
+        plan: The plan of the last request; None for free text.
         repairs: Descriptions of the repairs of the text; "formatter" if a local model wrote it.
         reasoning: The reasoning text; "" if the endpoint did not send it.
     """
@@ -70,7 +70,7 @@ class RemoteModel(GeneratingModel):
         name: The name of the model.
         capabilities: What the endpoint enforces.
         rate_limit: The limits of the requests to the endpoint.
-        usage: The tokens of all calls so far.
+        usage: The tokens of the calls of its methods that have ended.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class RemoteModel(GeneratingModel):
         return made
 
     def check(self, prompt: Any, output: object = None, **options: Any) -> None:
-        """Raise the errors that a call with these arguments raises before its first request. No request is made."""
+        """Raise the errors that the prompt, the constraint or the sampling options cause. No request is made."""
         self._dialogue(prompt, output, options, None, False)
 
     @property
@@ -570,22 +570,23 @@ def remote(
         attempts: Maximum number of requests for one result.
         resume: Let the endpoint continue the longest valid beginning, if it can continue a text.
         repair: Repair syntax and values that can be repaired in exactly one way.
-        ask_again: Send the model the place of a failure, and request the whole answer again.
+        ask_again: Send the model a description of the failure, and request the whole answer again.
         formatter: A local model that writes a wrong answer again under the constraint, if no text was streamed. None:
             no model does.
         rate_limit: Limits of requests; None: only the limits that the endpoint states in its headers.
         prices: The prices by which the cost of calls is computed for `max_cost`.
         max_cost: When the calls of this model have cost this much, a new call raises `LimitExceededError`. When one
             result has cost this much, no further request is made for it. None: no limit.
-        max_tokens: "double": an answer that is cut at `max_tokens` is requested once more with twice as many tokens.
-            "fixed": it is not.
+        max_tokens: "double": an answer that is cut at `max_tokens` is continued or requested again, once, with twice as
+            many tokens. "fixed": it is not.
         timeout: Seconds for one result, with all its attempts and the waiting for rate limits. A slower result raises
             `ConnectionLostError`, or `RateLimitError` if it would still wait for a rate limit. None: the timeouts of
             the client apply, which count from one byte to the next.
 
     Raises:
-        InvalidConstraintError: The client or the dialect is unknown.
-        TypeError: `name` is empty.
+        InvalidConstraintError: The client or the dialect is unknown, or `api` is wrong for the client.
+        UnsupportedError: The HTTP client of this version of the SDK is not known.
+        TypeError: `name` is empty, or `attempts` is not an integer.
         ValueError: Another argument has a wrong value, or `max_cost` is given without `prices`.
     """
     if not name:
@@ -615,8 +616,12 @@ def plan(model: RemoteModel | str | Capabilities, constraint: object, *, require
         require: The least guarantee: "exact", "checked", "narrowed" or "any".
 
     Raises:
-        UnsupportedError: No route has the guarantee. The message names the places in the schema that prevent it.
-        LimitExceededError: The schema exceeds the published limits of the endpoint.
+        InvalidConstraintError: The dialect is unknown.
+        UnsupportedError: No route has the guarantee. If a route has a lower one, the message names the keywords that
+            prevent the guarantee.
+        LimitExceededError: No route has the guarantee, and at least one route is excluded by a limit, such as a
+            published limit of the endpoint.
+        ValueError: `require` is not one of these words.
     """
     if isinstance(model, RemoteModel):
         return model.plan(constraint, require=require)

@@ -28,7 +28,7 @@ MAX_ANSWER_DEPTH = 500
 """Maximum nesting of the JSON of an answer. A deeper answer is not decoded."""
 
 MAX_SCORED = 20
-"""Maximum number of first tokens whose log-probabilities an endpoint returns."""
+"""The number of most probable first tokens that are requested, and the maximum number of options of "scored_choice"."""
 
 _FENCE_START = re.compile(r"```[a-zA-Z]*\n")
 
@@ -41,11 +41,12 @@ class RemotePlan:
         dialect: The name of the endpoint's capabilities.
         route: "json_schema", "strict_tool", "custom_tool", "json_object", "scored_choice", "prompt", or a route of one
             server such as "llama_grammar".
-        sent: The members of the request that carry the constraint, exactly as they are sent.
-        parts: What happens to each keyword: `Note` with place, keyword, holder and detail.
-        guarantee: "exact": the endpoint allows exactly the texts of the constraint. "checked": it allows all of them,
-            and perhaps others; Guideway checks the answer. "narrowed": the endpoint excludes values that the constraint
-            allows; `parts` names them.
+        sent: The members of the request that carry the constraint. The adapters of the Responses API and of mistralai
+            send some of them by other names.
+        parts: What happens to the keywords: `Note` with place, keyword, holder and detail.
+        guarantee: "exact": the endpoint allows exactly the values of the constraint; it may allow other spellings of
+            JSON. "checked": it allows all of them, and perhaps others; Guideway checks the answer. "narrowed": the
+            endpoint excludes values that the constraint allows; `parts` names them.
         inverse: How the answer is decoded, in words; "" if it is used without change.
         limits: For each published limit: the measured size and the limit.
         evidence: The sources of the capabilities.
@@ -63,7 +64,7 @@ class RemotePlan:
     evidence: tuple[Evidence, ...]
     on_failure: tuple[str, ...] = ()
     instructions: str = ""
-    _reader: AnswerReader = field(default=None, repr=False, compare=False)  # type: ignore[assignment]  # always set by make_plan
+    _reader: AnswerReader = field(default=None, repr=False, compare=False)  # type: ignore[assignment]  # always set by route_plan
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
@@ -165,8 +166,8 @@ class AnswerReader:
     def repaired(self, original: str) -> tuple[str, tuple[str, ...]]:
         """Repair values in a JSON text that the schema allows to repair in exactly one way.
 
-        Returns the text and descriptions of the repairs. Without a repair, and for a constraint that is not a JSON
-        Schema, the text is returned unchanged.
+        Returns the text and descriptions of the repairs. Without a repair, for example because the constraint has no
+        JSON Schema, the text is returned unchanged.
         """
         schema = json_of(self.constraint)
         if schema is None or is_deeper(original, MAX_ANSWER_DEPTH):
@@ -212,12 +213,12 @@ def json_of(constraint: Constraint[Any]) -> JsonSchema | None:
 
 
 def any_spelling(json_schema: JsonSchema) -> Constraint[Any] | None:
-    """Return a constraint with the same schema that allows every JSON spelling; None if that is not supported."""
+    """Return a constraint with the same schema that allows every JSON spelling; None if `JsonSchema` refuses it."""
     return exact_schema(json_schema._document, json_schema)
 
 
 def exact_schema(document: Any, like: JsonSchema | None = None) -> Constraint[Any] | None:
-    """Return a constraint with a schema that allows every JSON spelling; None if the schema is not supported.
+    """Return a constraint with a schema that allows every JSON spelling; None if `JsonSchema` refuses it.
 
     `like`: a constraint whose formats, dialect, resources and source text are used; None: the defaults.
     """

@@ -43,9 +43,10 @@ def make_plan(
         on_failure: The steps after an answer that does not fit, in words, for `RemotePlan.on_failure`.
 
     Raises:
-        UnsupportedError: No route has the guarantee. The message names the places in the schema that prevent it.
-        LimitExceededError: No route has the guarantee, and at least one route is excluded by a published limit or by
-            `PLAN_WORK`. For a published limit, the message names the largest parts of the schema.
+        UnsupportedError: No route has the guarantee. If a route has a lower one, the message names the keywords that
+            prevent the guarantee.
+        LimitExceededError: No route has the guarantee, and at least one route is excluded by a limit, such as a
+            published limit of the endpoint or `PLAN_WORK`.
         ValueError: `require` is not one of these words.
     """
     if require not in _NEEDED:
@@ -82,7 +83,10 @@ def make_plan(
 def without_route(
     given: Capabilities, output: object, plan: RemotePlan, require: Require, on_failure: tuple[str, ...]
 ) -> RemotePlan | None:
-    """Return a plan by a route that comes after that of `plan` in `given.routes`; None if no such route is possible."""
+    """Return a plan by a route that comes after that of `plan` in `given.routes`.
+
+    None if no such route has the guarantee `require`.
+    """
     at = given.routes.index(plan.route) if plan.route in given.routes else -1
     try:
         return make_plan(

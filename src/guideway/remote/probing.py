@@ -1,10 +1,11 @@
 """`probe`: measures what an endpoint enforces, with up to about twenty-five small requests.
 
-The route `json_schema` is measured in detail, other routes of the endpoint's capabilities with one request each.
+The route `json_schema` is measured in detail, other routes with one request each: those of the endpoint's
+capabilities and, with a client of openai for another host, also those in `_GENERAL`.
 
 The prompt of each request asks for a text that the constraint forbids. If the answer fits the constraint, the endpoint
-enforced the constraint. If it does not fit, the endpoint ignored it. A control request without the constraint, or
-without the keyword, shows whether the model writes a fitting text without it. If it does, the verdict is "unclear".
+enforced the constraint; otherwise it did not, or only in part. In some cases a control request, without the constraint
+or without the keyword, shows whether the model writes a fitting text without it. If it does, the verdict is "unclear".
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class Verdict:
         case: The keyword in question; "structure" or "text" for requests that test no single keyword.
         verdict: "enforced": the answer fits. "loosened": the structure fits, the keyword in question does not.
             "ignored": the answer does not fit at all. "refused": the endpoint refused the request with a status of 400
-            to 422. "error": another failure. "unclear": the answer was cut before it broke the constraint, or the model
-            writes a fitting text also without the constraint.
+            to 422, except 401 and 403. "error": another failure. "unclear": the answer was cut, so that it does not
+            show what the endpoint enforces; or the model writes a fitting text also without the constraint.
         detail: The answer, or the error.
     """
 
@@ -211,7 +212,7 @@ def _schema_form(library: str, route: str) -> Callable[[dict[str, Any]], Mapping
 def _text_form(route: str) -> tuple[Mapping[str, Any], Constraint[Any]] | None:
     """Return the members of a test request by a route for constraints on plain text, and the constraint.
 
-    None if the route takes only JSON Schemas.
+    None if the route takes no constraints on plain text.
     """
     if route == "vllm_choice":
         return {"extra_body": {"structured_outputs": {"choice": list(_CHOICE.texts)}}}, _CHOICE
@@ -230,7 +231,7 @@ class _Asked(NamedTuple):
     """An answer to a request of a probe.
 
     Attributes:
-        text: The whole text. It is judged, but not stored, because it may have the key.
+        text: The whole text. It is judged, but not stored, because it may contain the key.
         finish: The finish reason.
         shown: The beginning of the text, without keys.
     """
@@ -251,7 +252,7 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
         The verdicts. `Probe.capabilities` turns them into capabilities for `guideway.remote(dialect=...)`.
 
     Raises:
-        RemoteError: The endpoint cannot be reached, refuses the key, or has no such model.
+        RemoteError: The first request failed: for example, the endpoint cannot be reached, or refuses the key.
     """
     adapter = model._adapter
     found: list[Verdict] = []

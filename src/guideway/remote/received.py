@@ -47,7 +47,7 @@ class ReceivedAnswer:
     Attributes:
         usage: The tokens, as reported so far.
         finish: The finish reason; None before it came.
-        refusal: The text with which the model refused.
+        refusal: The text with which the model refused; "" if it did not.
         request_id: The id that the endpoint gave the answer.
         first_tokens: The most probable first tokens with their log-probabilities.
         error: Why reading was stopped before the end, such as an exceeded limit; None if there was no such error.
@@ -107,7 +107,10 @@ class ReceivedAnswer:
         return bytes(self._data[: self.check.taken]).decode("utf-8", "ignore")
 
     def is_complete(self, allows_space: bool) -> bool:
-        """Return whether the text is complete and no byte can follow it. `allows_space`: white space does not count."""
+        """Return whether the text is complete and no byte can follow it; False if nothing is checked.
+
+        `allows_space`: white space that can follow does not count.
+        """
         return self.check.must_end(SPACE.encode() if allows_space else b"")
 
     # -- events

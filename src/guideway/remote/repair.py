@@ -37,8 +37,9 @@ def repaired(text: str) -> tuple[str, tuple[str, ...]]:
     Returns the text, without white space around it, and the names of the repairs. A text of more than `MAX_REPAIRED`
     characters is returned unchanged.
 
-    One code fence is removed with the text around it; comments and trailing commas are removed; keys without quotes get
-    quotes; control characters in strings are escaped; True, False and None are written as in JSON. A text that ends in
+    If there is exactly one code fence, only its content is kept; otherwise, text before and after the value is removed
+    as in `_without_prose`. Comments and trailing commas are removed. Keys without quotes get quotes. Control characters
+    in strings are escaped, except after a backslash. True, False and None are written as in JSON. A text that ends in
     the middle of a value is not completed.
     """
     if len(text) > MAX_REPAIRED:
@@ -50,7 +51,8 @@ def repaired(text: str) -> tuple[str, tuple[str, ...]]:
         done.append("code fence")
     else:
         text = _without_prose(text, done)
-    return _scanned(text.strip(), done), tuple(dict.fromkeys(done))
+    text = _scanned(text, done).strip()
+    return text, tuple(dict.fromkeys(done))
 
 
 def _without_prose(text: str, done: list[str]) -> str:
@@ -157,7 +159,8 @@ def repaired_values(
 
     Where the value does not fit, a string is replaced by the number, boolean or null that it spells, or by a text of an
     enumeration that differs only in case or in spaces around it; another scalar is replaced by a string. A replacement
-    is made only if exactly one of these fits.
+    is made only if exactly one of these fits at this place. Repairing ends at the first problem without a repair, and
+    after `MAX_VALUES` repairs.
 
     Args:
         value: The value. It is changed in place.

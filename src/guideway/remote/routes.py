@@ -20,7 +20,7 @@ __all__ = ["route_plan"]
 def route_plan(
     given: Capabilities, route: str, constraint: Constraint[Any], steps: tuple[str, ...]
 ) -> RemotePlan | None:
-    """Return the plan of a constraint by one route; None if the route does not take this kind of constraint.
+    """Return the plan of a constraint by one route; None if the route cannot carry this constraint.
 
     Args:
         given: The capabilities of the endpoint.
@@ -29,8 +29,8 @@ def route_plan(
         steps: The steps after an answer that does not fit, in words, for `RemotePlan.on_failure`.
 
     Raises:
-        UnsupportedError: The constraint cannot be written in the form of the route.
-        LimitExceededError: The constraint in this form exceeds a published limit of the endpoint.
+        UnsupportedError: The constraint cannot be written in the form of the route, or the route is unknown.
+        LimitExceededError: The constraint in this form exceeds a published limit of the endpoint or of the conversion.
     """
     planner = _RoutePlanner(given, route, constraint, steps)
     for routes, plan in _PLANNERS:
@@ -47,8 +47,8 @@ class _RoutePlanner:
     def own(self) -> Constraint[Any] | None:
         """Return the constraint that the text of an answer must fit, if the answer is not encoded.
 
-        For a JSON Schema, the constraint allows every JSON spelling. It is None if that is not supported for the
-        schema; then only the whole text can be checked.
+        For a JSON Schema, the result allows every JSON spelling; it is None if `JsonSchema` refuses this schema, and
+        then only the whole text can be checked.
         """
         return self.constraint if self.json_schema is None else any_spelling(self.json_schema)
 
@@ -129,7 +129,7 @@ class _RoutePlanner:
     def regex(self) -> RemotePlan | None:
         json_schema = self.json_schema
         if json_schema is not None and (self.route == "tgi_regex" or "$ref" in json_schema._text):
-            return None  # TGI converts a schema to a regular expression itself
+            return None  # TGI converts a schema itself; a reference may be recursive
         dialect, fragment = REGEX_FORMS[self.route]
         return self.plan(fragment(self.constraint.to_regex(dialect)), _whole("provider"), "exact")
 
@@ -188,9 +188,10 @@ def _whole(holder: str, detail: str = "") -> tuple[Note, ...]:
 
 
 def _document(constraint: Constraint[Any], json_schema: JsonSchema | None) -> Any:
-    """Return a JSON Schema for a constraint; None if there is none.
+    """Return a JSON Schema for a constraint.
 
-    For a constraint on plain text it is the schema of a string with one of the allowed texts.
+    For a constraint on plain text, it is a schema for strings that allows the same texts; None if the constraint has no
+    regular expression, or one of more than 5,000 characters.
     """
     if json_schema is not None:
         return json_schema._document

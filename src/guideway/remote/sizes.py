@@ -1,6 +1,6 @@
 """Measures the size of a schema that is sent, and compares it with the published limits of an endpoint.
 
-If a schema is too large, its largest enumerations are replaced by their types.
+If a schema exceeds the limit of enumerated values or of characters, its largest enumerations are replaced by types.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ __all__ = ["check_limits", "heaviest", "lowered_within", "measured"]
 def lowered_within(document: Any, given: Capabilities) -> SentSchema:
     """Rewrite a schema for an endpoint, within its limits for enumerated values and characters where that is possible.
 
-    If the rewritten schema exceeds these limits, its largest enumerations are replaced by their types.
+    If the rewritten schema exceeds these limits, its largest enumerations are replaced as `SchemaSubset.enum_values`
+    describes.
     """
     lowered = lower(document, given.subset)
     limits = {name: given.limits[name] for name in ("enum_values", "characters") if name in given.limits}
@@ -100,7 +101,7 @@ def check_limits(
 
 
 def heaviest(schema: Any) -> str:
-    """Name the three largest members of `properties` and `$defs`, as the end of an error message.
+    """Name the largest members of `properties` and `$defs`, at most three, as the end of an error message.
 
     "" if the schema is None or has no such members.
     """

@@ -68,8 +68,8 @@ class RateLimit:
         tokens: Tokens per minute, estimated as the characters of the prompt divided by four plus `max_tokens`; None: no
             limit.
         max_concurrency: Requests at one time; None: no limit.
-        max_wait: Maximum number of seconds that a request waits because the endpoint demands it (`Retry-After`). A
-            longer demand raises `RateLimitError` without a request.
+        max_wait: Maximum number of seconds that a request waits because the headers of an answer demand it. A longer
+            demand raises `RateLimitError` without a request.
     """
 
     def __init__(

@@ -211,6 +211,13 @@ def test_types_of_columns(output: Any, text: str) -> None:
 
 
 @pytest.mark.engine("pyarrow")
+def test_a_property_with_an_anchor_is_json_text() -> None:
+    definitions = {"name": {"$anchor": "name", "type": "string"}}
+    schema = {"type": "object", "properties": {"a": {"$ref": "#name"}}, "$defs": definitions}
+    assert str(Worker("tiny", gw.JsonSchema(schema)).arrow_type) == "struct<a: string>"
+
+
+@pytest.mark.engine("pyarrow")
 def test_recursive_schemas_end() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#"}}}
     assert str(Worker("tiny", gw.JsonSchema(node)).arrow_type).startswith("struct<next: struct<next: ")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -24,7 +25,12 @@ from guideway.errors import (
     TruncatedError,
 )
 from guideway.remote import Prices, RateLimit
+from guideway.remote.adapters import Event as Part, Request
 from guideway.remote.answer_text import Echo
+from guideway.remote.capabilities import Capabilities
+from guideway.remote.dialogue import Dialogue, FailureSettings, _schema_in
+from guideway.remote.fragments import SCHEMA_FORMS
+from guideway.remote.repair import repaired
 from guideway.testing import Answer, ProviderRequest
 from tests.helpers.remote_clients import SECRET, TEXT, Event, model_of, served
 
@@ -104,6 +110,11 @@ def test_repair_is_recorded() -> None:
         provider.script = Answer('{"title": "a", "seats": 3')  # a cut text is never completed
         with pytest.raises(InvalidTextError):
             model_of("chat", provider.url, dialect="unknown", attempts=1).complete("an event", Event)
+
+
+def test_a_repaired_text_has_no_white_space_around_it() -> None:
+    assert repaired('/* a */ "x" // note') == ('"x"', ("comment",))
+    assert repaired('Here:\n{"a": "b\\\n"}') == ('{"a": "b\\\n"}', ("text around the value",))
 
 
 class Mood(BaseModel):
@@ -257,6 +268,47 @@ def test_a_refused_schema_takes_the_next_route() -> None:
             model_of("anthropic", provider.url, require="exact").complete(
                 "an event", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
             )
+
+
+@pytest.mark.parametrize("route", SCHEMA_FORMS)
+@pytest.mark.parametrize("name", ["openai", "anthropic", "google"])
+def test_the_schema_of_a_fragment_is_found(route: str, name: str) -> None:
+    schema = {"type": "object", "properties": {"value": {"type": "string"}, "schema": {}}}
+    assert _schema_in(SCHEMA_FORMS[route](Capabilities(name), schema)) == schema
+
+
+def _streamed(**options: Any) -> Dialogue:
+    """Return a dialogue that has shown the beginning of an answer to its caller."""
+    schema = gw.JsonSchema({"type": "array", "items": {"type": "integer"}})
+    request = Request(({"role": "user", "content": "numbers"},), max_tokens=10)
+    dialogue = Dialogue(request, schema, gw.plan("openai", schema), streaming=True, **options)
+    dialogue.plan = gw.plan("unknown", schema)
+    dialogue._begin("first", dialogue._first_messages(), "")
+    dialogue.take([Part("text", "[1, 2, ")])
+    assert dialogue.shown() == "[1, 2,"
+    return dialogue
+
+
+def test_a_shown_text_is_not_replaced_by_another_route() -> None:
+    dialogue = _streamed(
+        settings=FailureSettings(attempts=3), size_errors=("too large",), next_plan=lambda _: gw.plan("unknown", int)
+    )
+    assert dialogue.plan is not None
+    dialogue.plan = replace(dialogue.plan, sent={"response_format": {}})
+    dialogue.ended(RemoteError("the grammar is too large", status=400))
+    assert dialogue.request() is None
+    with pytest.raises(LimitExceededError):
+        dialogue.outcome()
+
+
+def test_a_cut_answer_that_cannot_be_continued_names_the_limit_of_its_request() -> None:
+    dialogue = _streamed(settings=FailureSettings(attempts=5, max_tokens="double"), continues=True)
+    dialogue.ended(ConnectionLostError("lost", retryable=True))
+    assert dialogue.request() is not None
+    dialogue.take([Part("finish", "length")])
+    dialogue.ended()
+    with pytest.raises(TruncatedError, match="max_tokens=10;"):
+        dialogue.outcome()
 
 
 def test_attempts_and_cost_are_bounded() -> None:

@@ -183,7 +183,7 @@ class Adapter(ABC):
 
     @property
     def shown_url(self) -> str:
-        """The URL of the endpoint for messages, without the parts that may be secret: user, password and query."""
+        """The URL of the endpoint for messages, without user, password and query; "" if it is unknown."""
         try:
             parts = urlsplit(self.base_url)
             host = parts.netloc.rpartition("@")[2]
@@ -270,7 +270,8 @@ class Adapter(ABC):
     def error(self, problem: Exception, provider: str) -> Exception:
         """Return the error of Guideway for an exception of the SDK. Its message has no key.
 
-        An exception that is not of the SDK or of its HTTP library is returned unchanged.
+        An exception that is not of the SDK, its HTTP library or a malformed answer (`_is_transport`) is returned
+        unchanged.
         """
         redirect = cause(problem, RedirectError)
         if redirect is not None:

@@ -36,7 +36,7 @@ class FunctionAdapter(Adapter):
         """Return the keys that the function may use.
 
         They are environment variables, and arguments of a `functools.partial`, whose names end in key, token, secret or
-        password.
+        password. Values of fewer than eight characters are left out.
         """
         given = getattr(self.client, "keywords", None)
         held = {**os.environ, **(given if isinstance(given, Mapping) else {})}

@@ -14,7 +14,10 @@ _BLOCKED = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "
 
 
 class GoogleAdapter(Adapter):
-    """`models.generate_content_stream`. The same client can be called from threads and from event loops."""
+    """Calls `models.generate_content_stream`.
+
+    A `Client` can be called from threads and from event loops, an `AsyncClient` from event loops only.
+    """
 
     default_dialect = "google"
     library = "google.genai"

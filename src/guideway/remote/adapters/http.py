@@ -99,7 +99,7 @@ def _address(url: Any) -> tuple[str, str, int | None]:
 
 
 def _check(response: Any) -> None:
-    """Raise `RedirectError` for a redirect to another host, port or scheme.
+    """Raise `RedirectError` for a redirect to another host, port or scheme, or to an invalid URL.
 
     A change from http (port 80) to https (port 443) of the same host is allowed.
     """
@@ -209,8 +209,8 @@ def keep_on_host(client: Any) -> bool:
     """Add a hook to an HTTP client that refuses redirects to another host and limits answers (see `_bounded`).
 
     The hook runs for each response before its redirect is followed, so nothing is sent to the other host. It stays in
-    the client, so redirects are also refused for other users of the client. Returns False, and adds no hook, if the
-    client has no `event_hooks`.
+    the client, so redirects are also refused for other users of the client. The clients that google-genai makes from
+    this one get the hook, too. Returns False, and adds no hook, if the client has no `event_hooks`.
     """
     hooks = getattr(client, "event_hooks", None)
     if not isinstance(hooks, dict):
