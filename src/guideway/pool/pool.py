@@ -44,7 +44,7 @@ class ModelSpec:
     Attributes:
         source: A name for `guideway.load`, or a function without arguments that returns a new model.
         options: Options of `guideway.load`, such as `device` and `context_size`. Not used if `source` is a function.
-        load: A function that is called instead of `guideway.load`.
+        load: A function that is called instead of `guideway.load`. Not used if `source` is a function.
         bytes: The memory that the model needs, such as "8GB". None: estimated from its files, and measured when it is
             loaded.
         pinned: Whether the model stays loaded although other models need memory.
@@ -94,9 +94,10 @@ class ModelStatus:
 
 
 class Lease:
-    """The right to use a model of a pool. `Pool.lease` makes one; `with`, `async with` or `acquire` takes it.
+    """The right to use a model of a pool. `Pool.lease` makes one, which is not held yet.
 
-    While a lease is held, its model stays loaded. Hold only one lease at a time: a program that waits for a second
+    `with`, `async with`, `acquire` or `aacquire` waits for the model and begins the lease. While a lease is held, its
+    model stays loaded. Hold only one lease at a time: a program that waits for a second
     model while it holds the first can deadlock if both do not fit into the memory.
 
     Attributes:
@@ -124,7 +125,8 @@ class Lease:
             ModelNotFoundError: There is no such model, or no such file.
             ModelTooLargeError: The model is larger than the budget.
             LeaseTimeoutError: The model was not available within the timeout.
-            EngineError: The pool is closed, the lease is held already, or the model cannot be loaded.
+            EngineError: The pool is closed, or the lease is held already.
+            Exception: The error of the function that loads the model.
         """
         self._ticket, future = self._pool._request(self)
         try:
@@ -248,7 +250,7 @@ class Pool:
 
         Raises:
             ModelTooLargeError: The model needs more than the budget minus the memory of the pinned models.
-            ValueError: The pool has a model with this name.
+            ValueError: The pool has a model with this name, or a size or a time in `spec` is not valid.
             TypeError: `spec` is no such value.
         """
         made = spec if isinstance(spec, ModelSpec) else ModelSpec(spec)
@@ -384,7 +386,8 @@ class Pool:
             timeout: The seconds to wait; None: no limit.
 
         Raises:
-            LeaseTimeoutError: Some leases have not ended. Their models are closed when they end.
+            LeaseTimeoutError: Within `timeout`, a lease has not ended, or a model is still being loaded or unloaded.
+                The models are closed later, when nothing uses them.
         """
         with self._changed:
             actions = self._rules.close()
@@ -555,8 +558,8 @@ def _run_timer(pool: weakref.ref[Pool]) -> None:
 def _loaded(spec: ModelSpec) -> tuple[AnyModel, int | None]:
     """Load a model. Returns it, and the bytes that it needs; None: not measured.
 
-    The measure is the memory that the engine reports, else the growth of this process, but at least the size of its
-    weights.
+    The measure is `PREFIX_BYTES` and the memory that the engine reports, else the growth of this process, but at least
+    the size of its weights.
     """
     before = resident_bytes()
     source = spec.source

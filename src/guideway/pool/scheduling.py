@@ -36,7 +36,10 @@ State = Literal["cold", "loading", "ready", "draining"]
 
 
 class Ticket:
-    """A request for a model. Its `state` is first "waiting", then "leased", then "ended"."""
+    """A request for a model.
+
+    Its `state` is first "waiting", then "leased", unless it fails or no longer waits, and at last "ended".
+    """
 
     __slots__ = ("name", "state")
 
@@ -83,7 +86,8 @@ class PooledModel:
 
     Attributes:
         name: The name of the model.
-        estimate: The bytes that the model is expected to need; None: unknown, so it is loaded alone.
+        estimate: The bytes that the model is expected to need; None: unknown. Then all bytes of the budget that pinned
+            models do not need are reserved for it.
         pinned: Whether the model is never unloaded to free memory for others.
         keep: The seconds after which the idle model is unloaded; None: no limit.
         phase: Whether the model is in memory ("ready"), not in memory ("cold"), or being loaded or unloaded.
@@ -95,7 +99,7 @@ class PooledModel:
         served: The number of requests that got the model since it was loaded.
         loads: The number of times the model was loaded.
         ready_since: The time at which the model was loaded.
-        last_used: The time at which its last lease ended.
+        last_used: The time at which its last lease ended, or at which it was loaded if that is later.
         closed: Whether the model gets no further leases now, because it is to be unloaded.
         leaving: Whether `unload` or `close` demands that the model is unloaded.
     """
@@ -169,7 +173,8 @@ class Scheduler:
         """Add a model, which is not loaded. `estimate` and `keep`: see `PooledModel`.
 
         Raises:
-            ModelTooLargeError: The model can never be loaded together with the pinned models.
+            ModelTooLargeError: The model can never be loaded together with the pinned models; or the model is pinned,
+                and another one could then never be loaded.
         """
         entry = PooledModel(name, estimate, pinned, keep)
         self.entries[name] = entry
@@ -309,7 +314,8 @@ class Scheduler:
     def _plan(self, now: float, actions: list[Action]) -> bool:
         """Start loads and unloads, and set `closed` of each model.
 
-        Returns whether a claim needs memory of models that cannot be unloaded yet, because their turns have not ended.
+        Returns whether a claim needs memory of models that cannot be chosen for unloading yet, for example because
+        their turns have not ended.
         """
         chosen: list[PooledModel] = []  # models that get no further leases; each is unloaded once no request uses it
         for entry in self.entries.values():
@@ -419,7 +425,7 @@ class Scheduler:
         return 0 if math.isinf(limit) else limit
 
     def _limit(self, entry: PooledModel) -> float:
-        """Return the bytes that a model can get: the budget without the bytes of the other pinned models."""
+        """Return the bytes that a model can get: the budget without the known bytes of the other pinned models."""
         pinned = (one.known or 0 for one in self.entries.values() if one.pinned and one is not entry)
         return self.budget - sum(pinned)
 

@@ -38,7 +38,7 @@ def parse_bytes(size: str | int, name: str = "budget") -> int:
 def weight_bytes(name: str) -> int | None:
     """Return the size of the weight files that `load(name)` reads, in bytes.
 
-    0 for a model served by an API; None if the files are not on this machine.
+    0 for a model served by an API; None if no such files are found on this machine.
     """
     if loading.is_remote(name):
         return 0
@@ -53,7 +53,7 @@ def weight_bytes(name: str) -> int | None:
 def estimated_bytes(name: str) -> int | None:
     """Return the estimated memory of the model that `load(name)` returns, in bytes, prefix cache included.
 
-    0 for a model served by an API; None if its files are not on this machine.
+    0 for a model served by an API; None if its files are not found on this machine.
     """
     weights = weight_bytes(name)
     return int(weights * _OVERHEAD) + PREFIX_BYTES if weights else weights

@@ -61,8 +61,8 @@ class RunningBatch:
         total: The number of lines of the input file that are not empty; 0 before they are counted.
         completed: The number of requests that succeeded.
         failed: The number of requests that failed.
-        output: The file of the results; None: not written yet, or there are no results.
-        errors: The file of the errors; None: not written yet, or there are no errors.
+        output: The file of the results; None: not stored yet, there are no results, or `FileStore` has no room.
+        errors: The file of the errors; None: not stored yet, there are no errors, or `FileStore` has no room.
         task: The task that runs the batch; None after its end.
     """
 
@@ -179,7 +179,7 @@ async def list_batches(state: ServerState, store: BatchStore, request: Request, 
 async def cancel(state: ServerState, store: BatchStore, request: Request, key: str) -> Response:
     """`POST /v1/batches/{id}/cancel`: end a batch. Its output files contain the results so far.
 
-    A batch that has ended is not changed.
+    A batch whose requests have all ended is not changed.
     """
     batch = store.get(key, request.path_params["name"])
     if batch.task is not None and batch.status in ("validating", "in_progress"):

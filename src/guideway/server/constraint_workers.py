@@ -32,7 +32,7 @@ LENGTH = struct.Struct("<I")
 LEAST_BYTES = 4096
 """A worker translates only constraints whose message has at least this number of bytes.
 
-The server translates smaller ones, which takes a few milliseconds.
+The server translates smaller ones itself; most take a few milliseconds.
 """
 
 PATIENT_SECONDS = 10.0
@@ -81,7 +81,10 @@ class ConstraintWorkers:
         """The digests of the messages that a worker has answered, except with an error of the client (status < 500)."""
 
     async def start(self) -> None:
-        """Start a process, so that the first request does not wait for it. An error is logged."""
+        """Start a process, so that the first request does not wait for it. An error is logged.
+
+        Nothing is done if `count` is 0, or without a disk cache.
+        """
         async with self._gate:
             if self._count and not self._free and disk.cache() is not None:
                 try:

@@ -1,8 +1,8 @@
 """Requests for models that another endpoint serves. A plan says how the constraint is sent; the answer is checked.
 
 `UpstreamRequest` has the interface of `ServedRequest`, so the endpoints of the server treat both classes alike. A text
-that does not fit the constraint fails the request. An answer that the other endpoint cut is returned with
-`finish_reason` "length"; it is the beginning of a text that fits.
+that does not fit the constraint, and is not repaired, fails the request. An answer that the other endpoint cut is
+returned with `finish_reason` "length", although it does not fit.
 """
 
 from __future__ import annotations

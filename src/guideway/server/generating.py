@@ -54,7 +54,7 @@ class Prepared:
 
     Attributes:
         request: The request; None: its body has not been read.
-        family: The notation of the model's replies; None: it is not known, or the replies are plain text.
+        family: The notation of the model's replies; None: it is not known, or the replies are not divided by it.
         echo: The prompts, if each text begins with its prompt (field `echo` of the request); otherwise None.
         complete: Returns a request with data of the server added, such as the messages of a stored response.
     """
@@ -120,7 +120,7 @@ class Outcome(NamedTuple):
             chat completions and completions. None, too, if there is no answer.
         one: The result of the first text; None if this text failed or is not complete.
         error: The exception that ended the request, also `ClientLeft` and `asyncio.CancelledError`; None: there is
-            none, or it was sent as an event of a stream.
+            none, it was sent as an event of a stream, or the client of a stream disconnected.
     """
 
     answer: dict[str, Any] | None

@@ -1,8 +1,9 @@
-"""Divides a reply into reasoning, text and tool calls while it is generated.
+"""Divides the text of a reply into reasoning, answer text and tool calls while it is generated.
 
-The text fits the constraint of the reply, so each marker (such as "<think>") has exactly one spelling. Calls are
-returned in parts if the notation of the model writes arguments as one JSON object and calls without ids. Calls in other
-notations are only in the result (the `Generation`). In a notation with channels, the whole reply is only in the result.
+The reply fits its constraint, so the texts that separate its parts, such as "<think>", have fixed spellings. Tool calls
+are returned in parts if the notation of the model writes arguments as one JSON object and calls without ids. In other
+notations, nothing is returned from the first call on: the caller reads the calls from the `Generation`. In a notation
+with channels, nothing is returned at all.
 """
 
 from __future__ import annotations

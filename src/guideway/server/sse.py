@@ -68,7 +68,7 @@ class EventStream:
     Args:
         first: The bytes of the first events.
         rest: Yields the bytes of later events; empty bytes are sent as a comment.
-        idle: A function that makes `rest` yield empty bytes. It is called when there was no event for some time.
+        idle: A function that makes `rest` yield empty bytes. It is called if nothing was sent for `keep_alive_seconds`.
         headers: Additional headers.
         keep_alive_seconds: The time without an event after which `idle` is called.
         send_seconds: A client that takes no data for this time is disconnected.
@@ -117,7 +117,10 @@ class EventStream:
         self._sending, self._changed = False, time.monotonic()
 
     async def _watch(self, task: asyncio.Task[Any] | None) -> None:
-        """Cancel `task` if the client takes no data for `send_seconds`; call `idle` if no event comes for some time."""
+        """Cancel `task` if the client takes no data for `send_seconds`.
+
+        Call `idle` if no event is sent for `keep_alive_seconds`.
+        """
         while True:
             await asyncio.sleep(min(self._send_seconds, self._keep_alive_seconds) / 2)
             waited = time.monotonic() - self._changed

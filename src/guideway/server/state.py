@@ -34,7 +34,7 @@ class ServerState:
     Attributes:
         ready: Whether the models are loaded.
         on_ready: Called in the thread of the event loop before `ready` is set.
-        workers: Processes that lower large constraints.
+        workers: Processes that translate large constraints.
         families: By model: the notation of its replies, from its last request with tools or reasoning.
         failure: Why the models cannot be loaded; None: no error occurred.
         draining: Whether the server is stopping and takes no new requests.

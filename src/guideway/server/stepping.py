@@ -47,13 +47,15 @@ MOST_FIELDS = 1000
 def prepare_tokens(
     found: Prepared, model: Model | RemoteModel, name: str, url: str, body: Mapping[str, Any], settings: ServerSettings
 ) -> Job:
-    """Read a body and make its job. The body is that of a chat completion or a completion, with two more fields.
+    """Read the body of a request to `/guideway/tokens`, and make its job.
 
-    `tokens` has the ids with which the output begins; `top_logprobs` is the number of alternatives that are reported
-    for each token. The arguments are those of `guideway.server.generating.prepare`.
+    The body is that of a chat completion or of a completion, with one more field: `tokens`, the ids with which the
+    output begins. In both kinds of bodies, `top_logprobs` is the number of alternatives that are reported for each
+    token. The parameters are those of `guideway.server.generating.prepare`, but `url` is not used, and of `found` only
+    `request` is set.
 
     Raises:
-        GuidewayError: The body is not valid, or the tokens do not fit the constraint.
+        GuidewayError: The body is not valid, the model is served by an API, or the tokens do not fit the constraint.
     """
     fields = dict(body)
     tokens = fields.pop("tokens", [])

@@ -12,6 +12,7 @@ import pytest
 
 import guideway as gw
 from guideway.batch import Worker, worker as worker_module
+from guideway.batch.columns import _Types
 from guideway.errors import InvalidConstraintError, InvalidRequestError
 
 
@@ -210,11 +211,12 @@ def test_types_of_columns(output: Any, text: str) -> None:
     assert str(Worker("tiny", output).arrow_type) == text
 
 
-@pytest.mark.engine("pyarrow")
-def test_a_property_with_an_anchor_is_json_text() -> None:
-    definitions = {"name": {"$anchor": "name", "type": "string"}}
-    schema = {"type": "object", "properties": {"a": {"$ref": "#name"}}, "$defs": definitions}
-    assert str(Worker("tiny", gw.JsonSchema(schema)).arrow_type) == "struct<a: string>"
+def test_a_reference_by_an_anchor_is_not_the_root() -> None:
+    types = _Types({"type": "object", "$defs": {"a": {"$anchor": "name", "type": "string"}}})
+    assert types._resolved({"$ref": "#name"}) is None  # so the column has JSON text
+    assert types._resolved({"$ref": "other#/$defs/a"}) is None
+    assert types._resolved({"$ref": "#/$defs/a"})["type"] == "string"
+    assert types._resolved({"$ref": "#"})["type"] == "object"
 
 
 @pytest.mark.engine("pyarrow")
