@@ -7,8 +7,8 @@ the loop of a model and the event loop. So all preparation of a process shares a
 - A job has a level, which depends on the processor time that it has used. It begins at level 0, or at the level that is
   given to `Task.start`. After the times in `_LEVELS`, it moves to the next level. Each slot takes only jobs up to a
   highest level (`_SLOTS`), so long jobs cannot occupy all slots.
-- A free slot is given to the waiting job of the lowest level. At the same level, work for rows that already generate
-  comes first, then the order of arrival decides.
+- A free slot is given to the waiting job of the lowest level. At the same level, the rank decides (`RUNNING`, then
+  `WAITING`, then `NEW`), and at the same rank the order of arrival.
 - A thread that runs Python code (`turn`) moves to its next level at a `checkpoint`. Work of the kernel (`call`, `Task`) is
   limited to the time of its level. If that is not enough, it is repeated at the next level; the kernel has stored its
   intermediate results.
@@ -344,8 +344,8 @@ def turn(rank: int = NEW) -> AbstractContextManager[None]:
 def checkpoint() -> None:
     """If the turn of this thread has lasted a millisecond, or a round has begun, end the turn and wait for the next one.
 
-    Loops that lower constraints call it at each step; a call that does not wait takes about 0.1 us. Raises
-    `Cancelled` after the wait.
+    Loops that lower constraints call it at each step; a call that does not wait takes about 0.1 us. After the wait, it
+    raises `Cancelled` if the caller no longer waits or the pool is closed.
     """
     until = _THREAD.until
     if until is None or (time.perf_counter() < until and not (_POOL.rounds.count and _THREAD.yields)):
@@ -360,7 +360,7 @@ def checkpoint() -> None:
 def _resume(job: _Job, level: int) -> None:
     """Wait for the next turn of a job, at this level or a higher one. If the level has changed, wait for a slot, too.
 
-    Raises `Cancelled`.
+    Raises `Cancelled` after the wait, as `_check_caller` does.
     """
     before = job.level
     job.level = level

@@ -1,8 +1,8 @@
 """Caches of function results with budgets, and the registry that clears and reports all of them.
 
 The decorator `@cached(entries)` is for functions whose results depend only on their arguments. Each cache has a maximum
-number of entries. If arguments are texts of users, it also has a maximum number of characters. `guideway.cache.clear()`
-empties all registered caches, `guideway.cache.info()` reports them.
+number of entries. A cache whose arguments can be long texts can also have a maximum number of characters.
+`guideway.cache.clear()` empties all registered caches, `guideway.cache.info()` reports them.
 """
 
 from __future__ import annotations
@@ -86,10 +86,11 @@ def cached(entries: int, *, characters: int | None = None, size: Callable[..., i
 
     Args:
         entries: Maximum number of entries.
-        characters: Maximum total size of the arguments of the calls since the cache was last empty; None: no maximum.
-            The whole cache is emptied when this would be exceeded, so that a lookup takes no more time than without a
-            maximum.
-        size: A function of the same arguments that returns their size. It is called only if the function is called.
+        characters: Maximum total size of the arguments for which results were computed since the cache was last empty;
+            None: no maximum. The whole cache is emptied when this would be exceeded, so that a lookup takes no more
+            time than without a maximum.
+        size: A function of the same arguments that returns their size, needed for `characters`. It is called only if
+            the function is called.
     """
 
     def decorate(function: Callable[P, R]) -> Cached[P, R]:

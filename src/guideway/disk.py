@@ -12,7 +12,7 @@ Environment variables:
     GUIDEWAY_CACHE: "0" turns all caches off, as `set_enabled(False)` does for the process and `disabled()` for a block.
 
 The content of an entry determines what is compiled. Therefore only files that belong to this user or root and are not
-writable by others are read.
+writable by others are read; on Windows, the permissions of the folder must ensure this.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class DiskCache:
     def clear(self) -> int:
         """Delete all entries, those of other formats included, and temporary files.
 
-        Returns the number of deleted entries.
+        Returns the number of entries. Files that cannot be deleted are counted, too.
         """
         count = 0
         with contextlib.suppress(OSError):

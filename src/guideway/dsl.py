@@ -119,7 +119,7 @@ def optional(part: object) -> Constraint[str]:
 
 
 def repeat(part: object, least: int = 0, most: int | None = None, *, separator: str = "") -> Constraint[str]:
-    """Return a constraint that matches `least` to `most` repetitions of the part (None: any number).
+    """Return a constraint that matches `least` to `most` repetitions of the part; `most` None: no maximum.
 
     `separator`: a text between each two repetitions.
     """

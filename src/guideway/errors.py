@@ -18,8 +18,8 @@ Every exception inherits from `GuidewayError` and from the built-in exception th
     ├── MissingDependencyError      an optional library is not installed                 (ImportError)
     ├── UnsupportedTokenizerError   the exact bytes of the tokens are unknown            (NotImplementedError)
     ├── ChatTemplateError           no chat template, or it rejected the messages        (ValueError)
-    ├── InvalidFileError            a file cannot be read or is malformed                (ValueError)
-    ├── InvalidRequestError         a request of a batch file is malformed               (ValueError)
+    ├── InvalidFileError            a file is malformed, or cannot be read or written    (ValueError)
+    ├── InvalidRequestError         a request in a batch or to a server is malformed     (ValueError)
     ├── CacheError                  the compile cache cannot be used                     (OSError)
     ├── SnapshotError               a saved session cannot be restored                   (ValueError)
     ├── ProcessorError              a logits processor was used in an unsupported way    (RuntimeError)
@@ -36,7 +36,7 @@ Every exception inherits from `GuidewayError` and from the built-in exception th
             ├── RemoteNotFoundError no model with this name, or the URL is wrong         (FileNotFoundError)
             ├── RateLimitError      too many requests or tokens                          (RuntimeError)
             ├── OverloadedError     the endpoint has no capacity                         (RuntimeError)
-            ├── ConnectionLostError no connection, or it ended before the answer         (ConnectionError)
+            ├── ConnectionLostError no connection, or no complete answer in time         (ConnectionError)
             └── RefusalError        the model refused to answer                          (RuntimeError)
 
 `SchemaWarning` is a warning: a schema has keywords that probably do not do what its author expects.
@@ -118,11 +118,14 @@ class SchemaWarning(UserWarning):
 
 
 class InvalidConstraintError(ConstraintError, ValueError):
-    """The schema, pattern or type is malformed."""
+    """The schema, pattern, grammar or type is malformed. Also raised for unknown names, such as that of a dialect."""
 
 
 class UnsupportedError(ConstraintError, NotImplementedError):
-    """The constraint is well formed, but this version cannot enforce it exactly."""
+    """The constraint is well formed, but this version cannot enforce it exactly.
+
+    Also raised for other things that are not supported, such as an option that has no effect at an endpoint.
+    """
 
 
 class UnsatisfiableError(ConstraintError, ValueError):
@@ -132,7 +135,8 @@ class UnsatisfiableError(ConstraintError, ValueError):
 class LimitExceededError(ConstraintError, RuntimeError):
     """The constraint needs more states, memory, nesting, or work in one call, than a limit allows.
 
-    The message names the limit, and the field of `CompileLimits` that raises it, if there is one.
+    The message names the limit, and the field of `CompileLimits` that raises it, if there is one. Also raised for other
+    limits, such as the size of an answer of a remote model, or its `max_cost`.
     """
 
 
@@ -228,7 +232,7 @@ class ModelNotFoundError(GuidewayError, LookupError, FileNotFoundError):
 
 
 class MissingDependencyError(GuidewayError, ImportError):
-    """An optional library is not installed. The message names the pip extra."""
+    """An optional library is not installed. The message names the pip extra or the package."""
 
 
 class UnsupportedTokenizerError(GuidewayError, NotImplementedError):
@@ -240,11 +244,14 @@ class ChatTemplateError(GuidewayError, ValueError):
 
 
 class InvalidFileError(GuidewayError, ValueError):
-    """A tokenizer file, or an input file of the command line, cannot be read or is malformed."""
+    """A file cannot be read or written, or its content is malformed.
+
+    For example a tokenizer, an input or result file of a batch or of the command line, or a stored probe.
+    """
 
 
 class InvalidRequestError(GuidewayError, ValueError):
-    """A request in a format of OpenAI's API, or a line of a batch file, is malformed.
+    """A request of a batch or to the server is malformed: a field of its body, a line of a file, or a row.
 
     Attributes:
         param: The path of the field, such as "messages[0].role"; None: the whole request.
@@ -285,7 +292,10 @@ class NoAllowedTokenError(GuidewayError, ValueError):
 
 
 class EngineError(GuidewayError, RuntimeError):
-    """The engine failed, is closed, or refused its input: a device, a type, a cache or a damaged model file."""
+    """The engine failed, is closed, or refused its input: a device, a type, a cache or a damaged model file.
+
+    Also raised by other parts that run models: a pool that is closed, or a node of a cluster with other versions.
+    """
 
 
 class ContextOverflowError(EngineError, ValueError):
@@ -308,8 +318,8 @@ class RemoteError(EngineError):
     """An endpoint failed, or refused the request. The message never contains a key.
 
     Attributes:
-        provider: The API that the endpoint has, such as "openai".
-        status: The HTTP status; None: there was no response.
+        provider: The name of the endpoint for messages, such as "OpenAI".
+        status: The HTTP status; None: unknown, for example because there was no response.
         request_id: The id that the endpoint gave the request; None: unknown.
         retryable: Whether the same request may succeed later.
         retry_after: The number of seconds to wait before trying again, as the endpoint demanded; None: it named none.
@@ -343,7 +353,10 @@ class RemoteNotFoundError(RemoteError, ModelNotFoundError):
 
 
 class RateLimitError(RemoteError):
-    """The endpoint counted too many requests or tokens. `retry_after`: the seconds to wait, if it named them."""
+    """The endpoint counted too many requests or tokens, or a request would wait too long for its rate limit.
+
+    `retry_after`: the seconds to wait, if they are known.
+    """
 
 
 class OverloadedError(RemoteError):
@@ -351,7 +364,7 @@ class OverloadedError(RemoteError):
 
 
 class ConnectionLostError(RemoteError, ConnectionError):
-    """There is no connection, or it ended before the end of the answer."""
+    """There is no connection, it ended before the end of the answer, or the answer took longer than a timeout."""
 
 
 class RefusalError(RemoteError):

@@ -74,7 +74,7 @@ def load(
             `LlamaCppEngine`. For models served by an API, options of `guideway.remote`.
 
     Returns:
-        The model. It is a context manager, which closes the engine.
+        The model. A local model is a context manager, which closes the engine.
 
     Raises:
         ModelNotFoundError: There is no such name or file.

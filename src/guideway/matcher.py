@@ -105,7 +105,11 @@ def _checked(tokenizer: Tokenizer, ids: Sequence[int]) -> Sequence[int]:
 
 
 def _before(tokenizer: Tokenizer, after: Sequence[int]) -> Iterator[tuple[list[int], bytes]]:
-    """Yield contexts, each as ids and bytes: the last `_CONTEXT` ids, all ids, and at last no ids (or a line break)."""
+    """Yield contexts, each as ids and bytes: the last `_CONTEXT` ids, all ids, and at last no ids (or a line break).
+
+    If the tokenizer adds a space before a text, a context begins with an id whose bytes begin with a space. A context
+    of ids that would be empty is left out.
+    """
     bytes_of = _bytes_of(tokenizer)
     adds_space = bytes_of(tokenizer.encode("a")) == b" a"  # a dummy space prefix, as in sentencepiece
     for count in (_CONTEXT, len(after)):

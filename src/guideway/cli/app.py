@@ -66,8 +66,8 @@ def _shared(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit.
 
-    An error of the library, of a file, or of a rejected value is printed as one line on stderr, and the exit status is
-    2.
+    The message of an error of the library, of a file, or of a rejected value is printed on stderr, and the exit status
+    is 2.
     """
     open_streams()
     show = warnings.showwarning

@@ -69,9 +69,9 @@ def chat(
 
 
 def _tool(name: str) -> Tool:
-    """Load a function as a tool.
+    """Load a function, or a `Tool` that has a function.
 
-    Raises `UsageError` for anything else, because the conversation must execute its calls.
+    Raises `UsageError` for anything else, because the conversation must execute the calls.
     """
     thing = load_type(name, what="function")
     try:

@@ -51,7 +51,7 @@ def check(
     max_tokens: Annotated[int, typer.Option(min=1, help="How long they may be.")] = 200,
     seed: Annotated[int, typer.Option(help="The same seed gives the same cases.")] = 0,
 ) -> None:
-    """Check the masks of a constraint with your tokenizer and engine. The status is 1 if masks are wrong."""
+    """Check the masks of a constraint with your tokenizer and engine. The status is 1 if a check fails."""
     constraint = constraint_of(
         regex=regex,
         type_name=type_name,

@@ -79,7 +79,7 @@ def read_lines(path: Path, key: str = "text", known: Sequence[str] | None = None
         path: The file; "-": standard input.
         key: The key under which each object must have a string. If it is "prompt", an object may have "messages"
             instead: a list of objects for the chat template of the model.
-        known: Other keys that are allowed. None: all keys are allowed.
+        known: Keys that are allowed besides `key`, "messages" and `CARRIED`. None: all keys are allowed.
 
     Raises:
         InvalidFileError: The file cannot be read, or a line is not valid. The message names the line.
@@ -178,7 +178,8 @@ def read_texts(given: str) -> InputTexts:
     line is a JSON object.
 
     Raises:
-        UsageError: The text is empty, or the argument names a folder or a file that does not exist.
+        UsageError: The text is empty, or the argument is the name of a folder, or looks like the name of a file that
+            does not exist.
         InvalidFileError: The file cannot be read, or a line is not valid.
     """
     if not given.strip():

@@ -36,8 +36,8 @@ class ResultLines:
         samples: The number of results for each input line.
 
     Raises:
-        InvalidFileError: The file has lines that are not results of this command; it is not changed. Or `path` is None,
-            and standard output is closed.
+        InvalidFileError: The file has lines that are not results of this command, or cannot be used for another reason
+            (see `ResultFile`); it is not changed. Or `path` is None, and standard output is closed.
     """
 
     def __init__(self, path: Path | None, fields: Sequence[str], result: str, samples: int = 1) -> None:

@@ -151,7 +151,7 @@ def load_any_model(name: str, base_url: str | None, dialect: str | None, **optio
     given: Any = {key: value for key, value in options.items() if value is not None}
     kind = name.partition(":")[0]
     if base_url is not None and kind in _KEYS and not os.environ.get(_KEYS[kind]):
-        os.environ[_KEYS[kind]] = "-"  # the server needs no key, but the SDK requires one
+        os.environ[_KEYS[kind]] = "-"  # the server may need no key, but the SDK requires one
     remote = {key: value for key, value in (("base_url", base_url), ("dialect", dialect)) if value is not None}
     model: Any = load(name, **given, **remote)
     if isinstance(model, GeneratingModel):

@@ -2,7 +2,7 @@
 
 `UpstreamRequest` has the interface of `ServedRequest`, so the endpoints of the server treat both classes alike. A text
 that does not fit the constraint, and is not repaired, fails the request. An answer that the other endpoint cut is
-returned with `finish_reason` "length", although it does not fit.
+returned with `finish_reason` "length"; it need not fit.
 """
 
 from __future__ import annotations
