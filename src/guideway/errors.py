@@ -96,7 +96,7 @@ class ConstraintError(GuidewayError):
 
     Attributes:
         place: The location: a JSON Pointer for schemas ("" is the whole schema), the pattern with a caret for patterns,
-            line, column and caret for grammars. None: the whole constraint.
+            line, column and caret for grammars. None: the whole constraint, or unknown.
         node: The number of the grammar node, if the kernel raised the error; else None.
     """
 

@@ -227,7 +227,7 @@ class Pool:
         )
         self._directory = None if directory is None else Path(directory)
         self._temporary: Path | None = None
-        lock = threading.Lock()  # held for all access to the fields below and to the rules
+        lock = threading.Lock()  # held while the fields below and the rules are changed
         self._changed = threading.Condition(lock)  # notified when a model was unloaded or could not be loaded
         self._alarm = threading.Condition(lock)  # notified when the timer must wake earlier
         self._alarm_at: float | None = None  # when the timer wakes; None: there is no timer
@@ -520,7 +520,8 @@ class Pool:
             if isinstance(model, ModelBase):
                 model.close()
         except Exception as error:  # the model counts as unloaded in any case
-            self._errors[name] = f"{type(error).__name__}: {error}"
+            with self._changed:
+                self._errors[name] = f"{type(error).__name__}: {error}"
         finally:
             del model
             with self._changed:

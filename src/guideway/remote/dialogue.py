@@ -55,7 +55,8 @@ class FailureSettings:
 
     Attributes:
         attempts: Maximum number of requests for one result.
-        resume: Let the endpoint continue the longest valid beginning, if it can continue a text.
+        resume: Let the endpoint continue the longest valid beginning, if it can continue a text. If it enforces the
+            constraint and no text was shown, a request is repeated instead, after its connection was lost.
         repair: Repair errors that can be repaired in exactly one way.
         ask_again: Send the model the valid beginning and what may follow it, or the error, and request the whole answer
             again.

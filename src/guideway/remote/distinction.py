@@ -31,7 +31,7 @@ def type_of(value: Any) -> str:
         return "array"
     if isinstance(value, str):
         return "string"
-    # `json.loads`, which reads the answers, returns infinity for a number that is too large for a float.
+    # A number of an answer that is too large for a float is read as infinity.
     return "integer" if isinstance(value, int) or (math.isfinite(value) and value == int(value)) else "number"
 
 

@@ -413,7 +413,7 @@ class RemoteStream(Iterator[Any]):
         )
         self._found: list[Any] = [None] * len(jobs)
         if jobs:
-            # A wrong argument raises its error here, not when the first item is read.
+            # A wrong argument raises its error here, not when the first item is read. Only the first prompt is checked.
             model._dialogue(jobs[0][0], output, options, jobs[0][1], True)
         self._items = self._pieces()
 

@@ -23,6 +23,7 @@ from guideway.errors import (
     RemoteError,
     RemoteNotFoundError,
     TruncatedError,
+    UnsupportedError,
 )
 from guideway.remote import Prices, RateLimit
 from guideway.remote.adapters import Event as Part, Request
@@ -309,6 +310,13 @@ def test_a_cut_answer_that_cannot_be_continued_names_the_limit_of_its_request() 
     dialogue.ended()
     with pytest.raises(TruncatedError, match="max_tokens=10;"):
         dialogue.outcome()
+
+
+def test_the_responses_api_refuses_stop_strings() -> None:
+    with served(Answer("a b c")) as provider:
+        with pytest.raises(UnsupportedError, match="stop strings"):
+            model_of("responses", provider.url).generate("letters", stop=["b"])
+        assert not provider.requests
 
 
 def test_attempts_and_cost_are_bounded() -> None:

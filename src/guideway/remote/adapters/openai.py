@@ -173,7 +173,13 @@ class ResponsesAdapter(OpenAIAdapter):
         raise UnsupportedError('scores need the chat API: pass api="chat"')
 
     def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
-        """Return `client.responses.create` and its arguments."""
+        """Return `client.responses.create` and its arguments. The API has no seed.
+
+        Raises:
+            UnsupportedError: The request has stop strings, which this API does not have.
+        """
+        if request.stop:
+            raise UnsupportedError('the Responses API has no stop strings: pass api="chat", or omit stop')
         given = dict(request.fragment)
         made: dict[str, Any] = {
             "model": self.model,
