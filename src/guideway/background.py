@@ -636,9 +636,9 @@ atexit.register(lambda: _POOL.close())  # a thread in the kernel must not outliv
 
 
 def begin_round() -> None:
-    """Begin a part of a round of a generation loop in which this thread computes. Background threads pause until its end.
+    """Begin a part of a round of a generation loop in which this thread computes, so that background threads pause.
 
-    The parts of one thread must not overlap.
+    The module's docstring describes the pauses. The parts of one thread must not overlap.
     """
     _POOL.rounds.begin()
 

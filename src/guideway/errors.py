@@ -1,6 +1,7 @@
 """All exceptions of the library.
 
-Every exception inherits from `GuidewayError` and from the built-in exception that a Python programmer would catch.
+Every exception inherits from `GuidewayError`, and all except `ConstraintError` also inherit from the built-in exception
+that a Python programmer would catch.
 
     GuidewayError
     ├── ConstraintError             a constraint that cannot be used; `.place` is the location
@@ -322,7 +323,7 @@ class RemoteError(EngineError):
         status: The HTTP status; None: unknown, for example because there was no response.
         request_id: The id that the endpoint gave the request; None: unknown.
         retryable: Whether the same request may succeed later.
-        retry_after: The number of seconds to wait before trying again, as the endpoint demanded; None: it named none.
+        retry_after: The number of seconds to wait before trying again; None: unknown.
         attempts: The requests that were sent, with their usage.
         usage: The sum of the usage of all attempts; None: unknown.
     """

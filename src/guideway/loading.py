@@ -85,6 +85,7 @@ def load(
         ValueError: `context_size` is larger than the context size of the model, or an option has no effect on this kind
             of model.
         TypeError: `name` is neither a str nor a supported model object, or an option does not apply.
+        GuidewayError: Other errors of `guideway.remote`, for a model served by an API.
     """
     if not isinstance(name, str):
         others = {"device": device, "dtype": dtype, "base_url": base_url, **options}

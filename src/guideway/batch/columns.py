@@ -45,7 +45,7 @@ class Column:
 def column_of(constraint: Constraint[Any] | None) -> Column:
     """Return the column for the values of a constraint; None: for texts.
 
-    The type is determined by the JSON Schema. Objects with `properties` become structs of these if
+    The type is determined by the JSON Schema. Objects with `properties` become structs of these, without other keys, if
     `additionalProperties` is false or absent; objects without `properties` whose `additionalProperties` is an object
     become maps; arrays with one schema for all items become lists. The formats "date" and "date-time" become dates and
     times. Strings, numbers, booleans and null become scalars. All other values become strings with their JSON text.
@@ -86,7 +86,7 @@ class _Types:
 
         A reference is replaced by its target. A union (`anyOf`, `oneOf`) loses its schemas with the type "null"; if one
         schema is left, it replaces the union, otherwise the result is `{"anyOf": [...]}`. An `allOf` of one schema,
-        without `type` and `properties` beside it, is replaced by this schema. Returns None if a reference is no JSON
+        in a schema without `type` and `properties`, is replaced by this schema. Returns None if a reference is no JSON
         Pointer into the document or has no target, and after `MAX_DEPTH` steps.
         """
         for _ in range(MAX_DEPTH):

@@ -77,7 +77,7 @@ def family_of_prompt(model: ModelBase, request: BatchRequest, prompt: str) -> Fa
 def reply_of(request: BatchRequest, family: Family | None) -> Constraint[Any] | None:
     """Return the constraint on a whole reply; None: free text.
 
-    The value of the constraint is a `Reply`, unless the constraint of the request is returned unchanged.
+    The value of the result is a `Reply`, unless the result is the constraint of the request itself.
 
     Args:
         request: The request.

@@ -330,7 +330,7 @@ class Pool:
             timeout: The seconds to wait for each; None: no limit.
 
         Raises:
-            GuidewayError: The errors of `Lease.acquire`.
+            Exception: The errors of `Lease.acquire`.
         """
         for name in names or self.names:
             with self.lease(name, timeout=timeout):

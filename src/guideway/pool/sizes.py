@@ -63,7 +63,7 @@ def _weights(place: Path) -> Iterable[Path]:
     """Return the weight files of a model.
 
     In a folder, these are the files of the first file format that is found. A model that is divided into several files
-    has all of them.
+    has all of them, except an ONNX graph of more than `_LARGEST_GRAPH` bytes, which is returned alone.
     """
     if place.is_dir():
         for pattern in ("*.safetensors", "model.onnx", "onnx/model.onnx", "*.onnx", "*.bin", "*.pt"):

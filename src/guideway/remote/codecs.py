@@ -174,7 +174,7 @@ class MapCodec(Codec):
 
 @dataclass
 class ListCodec(Codec):
-    """Encodes each item of an array: the first ones by `prefix`, others by `rest`. None: there must be no others."""
+    """Encodes each item of an array: the first ones by `prefix`, others by `rest`. `rest` None: there are no others."""
 
     prefix: list[Codec]
     rest: Codec | None

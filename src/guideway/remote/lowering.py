@@ -370,7 +370,7 @@ class _SchemaRewriter:
         """Return an equivalent schema into which the schemas in `allOf` are merged; None if they cannot be merged.
 
         They can be merged, with the other keywords of the schema, if all assert only `type` (the same single type),
-        `properties` and `required`. A single schema beside which nothing is asserted can be merged, too.
+        `properties` and `required`. A single schema in `allOf` can be merged, too, if nothing else is asserted.
         """
         rest = {name: value for name, value in schema.items() if name != "allOf"}
         parts: list[dict[str, Any]] = [rest] if any(name not in _NOTES for name in rest) else []

@@ -40,7 +40,7 @@ VerdictName = Literal["enforced", "loosened", "ignored", "refused", "error", "un
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one request showed.
+    """What the requests for one case showed.
 
     Attributes:
         route: The form in which the constraint was sent.
@@ -66,7 +66,7 @@ class Probe:
         base_url: The endpoint.
         model: The model.
         date: The day, as in ISO 8601.
-        verdicts: The verdict of each request.
+        verdicts: The verdicts, one for each measured case of a route.
         usage: The tokens that were spent.
     """
 

@@ -51,7 +51,7 @@ def _enum_sizes(schema: Any) -> list[int]:
 
 
 def measured(given: Capabilities, lowered: SentSchema) -> dict[str, tuple[int, int]]:
-    """Return by the name of each published limit: the measured size of the rewritten schema, and the limit."""
+    """Return by the name of each published limit for schemas: the size of the rewritten schema, and the limit."""
     found = _sizes(lowered.schema)
     return {name: (found[name], most) for name, most in given.limits.items() if name in found}
 

@@ -60,6 +60,7 @@ def prompt_of(model: Model, body: Mapping[str, Any]) -> str | list[int]:
 
     Raises:
         InvalidRequestError: The body has none or both of the fields, or the field is malformed.
+        ChatTemplateError: The model has no chat template, or it rejects the messages.
     """
     given = [name for name in ("prompt", "messages") if body.get(name) is not None]
     if len(given) != 1:

@@ -37,7 +37,8 @@ class ModelCard:
         name: The name for requests.
         state: "cold", "loading", "ready" or "draining".
         source: The source of the model, such as the argument of `guideway.load` ("gguf:FILE"), a URL or a name.
-        context_size: The maximum number of tokens of a sequence; None: not known before the model is loaded.
+        context_size: The maximum number of tokens of a sequence; None: unknown, because the model is not loaded or is
+            served by another endpoint.
         created: The time at which the server began to offer the model, in seconds since 1970.
         details: Additional members of the model object of `/v1/models`.
     """
