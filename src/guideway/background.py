@@ -331,9 +331,9 @@ def _nothing() -> None:
 def turn(rank: int = NEW) -> AbstractContextManager[None]:
     """Return a context manager. In its block, a background thread has a slot, and background threads take turns.
 
-    Only one of them runs Python code at a time. The block has no effect in other threads, and within another block. Code
-    in C that takes long and releases the GIL should run in `call`. Entering the block raises `Cancelled` if the caller no
-    longer waits.
+    Usually one of them runs Python code at a time (see `_Turns`). The block has no effect in other threads, and within
+    another block. Code in C that takes long and releases the GIL should run in `call`. Entering the block raises
+    `Cancelled` if the caller no longer waits or the pool is closed.
 
     Args:
         rank: `RUNNING`, `WAITING` or `NEW`: the order of the jobs of one level that wait for a slot.
@@ -358,7 +358,9 @@ def checkpoint() -> None:
 
 
 def _resume(job: _Job, level: int) -> None:
-    """Wait for the next turn of a job, at this level or a higher one. If the level has changed, wait for a slot, too.
+    """Wait for the next turn of a job, at this level or a higher one.
+
+    If the level has changed, or the job has lost its slot, wait for a slot, too.
 
     Raises `Cancelled` after the wait, as `_check_caller` does.
     """

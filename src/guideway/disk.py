@@ -84,7 +84,7 @@ class Entry:
 
 
 class DiskCache:
-    """Entries by (kind, key) in a folder. `put` evicts entries, so that they have at most `budget_bytes` in total.
+    """Entries by (kind, key) in a folder. `put` evicts entries if they have more than `budget_bytes` in total.
 
     `kind` is a lower-case name with the number of its format (`program-1`). `key` is a hex digest of everything that
     determines the content. Writers of the same key write the same content, so their order does not matter.
@@ -293,7 +293,10 @@ def _write_all(file: int, data: bytes | bytearray | memoryview) -> None:
 
 
 def _is_orphan(name: str, status: os.stat_result) -> bool:
-    """Return True if the writer of a temporary file has ended; False if it has not, or if this is unknown."""
+    """Return True if the writer of a temporary file has ended, or the file is old (`_STALE_SECONDS`).
+
+    False if the writer has not ended, or if this is unknown.
+    """
     if time.time() - status.st_mtime > _STALE_SECONDS:
         return True
     known = _TEMPORARY.fullmatch(name)

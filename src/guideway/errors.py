@@ -208,6 +208,8 @@ class BudgetTooSmallError(GuidewayError, ValueError):
 class TruncatedError(GuidewayError, ValueError):
     """`max_tokens` or the context cut or shortened an output, and `on_truncation="raise"` was given.
 
+    Also raised if the answer of a remote model was cut at `max_tokens`, without `allow_truncation`.
+
     Attributes:
         generation: The `Generation` up to the first token that would be different without the limit. `resume` continues
             from its `state`. None for a remote model.

@@ -37,7 +37,7 @@ def processor(
     check: bool = True,
     **options: Any,
 ) -> Any:
-    """Return a processor of `ray.data.llm` whose vLLM engines use the backend `guideway`. Each row has a constraint.
+    """Return a processor of `ray.data.llm` whose vLLM engines use the backend `guideway`. Each row can have a constraint.
 
     The constraint is sent as a document of `to_wire`. The result has the columns of the input, the column `column` with
     JSON data (texts if there is no JSON Schema or if `constraint_column` is given) and, if `on_error` is "column",
@@ -62,7 +62,7 @@ def processor(
     Raises:
         MissingDependencyError: Ray is not installed.
         EngineError: A node has other versions.
-        ValueError: The template is malformed, or the config selects another backend.
+        ValueError: `on_error` is unknown, the template is malformed, or the config selects another backend.
     """
     llm = _ray_llm()
     if on_error not in ("column", "raise"):

@@ -15,7 +15,7 @@ from guideway.constraints import Choice, Ebnf, Format, Gbnf, Lark, Regex
 from guideway.errors import ConstraintError, InvalidConstraintError
 from guideway.generation import Model
 from guideway.generation.protocol import AnyModel, GeneratingModel
-from guideway.loading import load
+from guideway.loading import is_remote, load
 
 __all__ = [
     "MODELS",
@@ -134,7 +134,13 @@ def constraint_of(
 
 
 def load_model(name: str, device: str | None, dtype: str | None, context_size: int | None) -> Model:
-    """Load a local model with the options of a command. Raises the errors of `guideway.load`."""
+    """Load a local model with the options of a command. Raises the errors of `guideway.load`.
+
+    Raises:
+        UsageError: The name is that of a model served by an API.
+    """
+    if is_remote(name):
+        raise UsageError(f"this command needs a local model ({MODELS}), and {name} is served by an API")
     return load(name, device=device, dtype=dtype, context_size=context_size)
 
 

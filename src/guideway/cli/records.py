@@ -133,7 +133,10 @@ def _parses(source: Any, text: str) -> bool:
 
 
 def make_console() -> Console:
-    """Return a console for standard output. It has the width of the terminal; without a terminal, 140 columns."""
+    """Return a console for standard output. It has the width of the terminal.
+
+    Without a terminal, it has 140 columns, unless the environment variable COLUMNS is set.
+    """
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = 140

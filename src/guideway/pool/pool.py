@@ -45,8 +45,8 @@ class ModelSpec:
         source: A name for `guideway.load`, or a function without arguments that returns a new model.
         options: Options of `guideway.load`, such as `device` and `context_size`. Not used if `source` is a function.
         load: A function that is called instead of `guideway.load`. Not used if `source` is a function.
-        bytes: The memory that the model needs, such as "8GB". None: estimated from its files, and measured when it is
-            loaded.
+        bytes: The memory that the model needs, such as "8GB". None: estimated from its files if `source` is a name, and
+            measured when it is loaded.
         pinned: Whether the model stays loaded although other models need memory.
         keep: The seconds after which the unused model is unloaded. None: the `keep` of the pool.
     """
@@ -97,8 +97,8 @@ class Lease:
     """The right to use a model of a pool. `Pool.lease` makes one, which is not held yet.
 
     `with`, `async with`, `acquire` or `aacquire` waits for the model and begins the lease. While a lease is held, its
-    model stays loaded. Hold only one lease at a time: a program that waits for a second
-    model while it holds the first can deadlock if both do not fit into the memory.
+    model stays loaded. Hold only one lease at a time: a program that waits for a second model while it holds the first
+    can deadlock if both do not fit into the memory.
 
     Attributes:
         name: The name of the model.

@@ -52,7 +52,7 @@ class Note:
         holder: Who enforces the keyword: "provider"; "provider_superset" (the provider allows more, Guideway checks the
             answer); "provider_subset" (the provider excludes values that are allowed); "checked_locally" (only
             Guideway); "prompt_only" (the prompt states it, and Guideway checks the answer).
-        detail: How it was rewritten, or a value that the provider excludes.
+        detail: Further information, such as how the keyword was rewritten; "" if there is none.
     """
 
     place: str

@@ -109,7 +109,7 @@ class RateLimit:
     def _wait(self, tokens: int) -> float:
         """Count a request of `tokens` as running and return 0, or return the seconds after which to try again.
 
-        The caller holds the lock.
+        The caller holds the lock. Raises `RateLimitError` as `_demanded` does.
         """
         now = time.monotonic()
         if (pause := self._paused_until - now) > 0:

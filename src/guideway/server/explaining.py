@@ -30,8 +30,8 @@ _POSITION = re.compile(r"at (?:line (\d{1,9}), column (\d{1,9})|position (\d{1,9
 async def explain(state: ServerState, request: Request) -> Response:
     """`POST /guideway/explain`: the status of each keyword and example texts, or the error and its place.
 
-    The body has the fields of a chat completion that set the constraint: `response_format`, `structured_outputs`,
-    `tools`.
+    The body has the fields of a chat completion that set the constraint, such as `response_format`,
+    `structured_outputs` or `tools`.
     """
     body = await read_json(request.scope, request.receive, state.settings)
     with state.admitted(state.key_of(request.headers.get("authorization"))):

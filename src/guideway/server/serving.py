@@ -60,8 +60,8 @@ def _ignored(number: int, frame: FrameType | None) -> None:
 def _freeze() -> None:
     """Collect garbage, and exclude the remaining objects from later collections.
 
-    A full collection that also visits the objects of modules and models takes 0.1 s. During this time no thread can run
-    Python code, so no model begins a step.
+    A full collection that also visits the objects of modules and models can take 0.1 s. During this time no thread can
+    run Python code, so no model begins a step.
     """
     gc.collect()
     gc.freeze()

@@ -45,6 +45,14 @@ def test_the_model_gets_device_dtype_and_context_size(
     assert given == {"name": "onnx:model", "device": "cpu", "dtype": "float32", "context_size": 300}
 
 
+@pytest.mark.parametrize(
+    "command", [("generate", "x"), ("extract", "x", "--schema", "schema.json"), ("score", "x", "a"), ("demo",)]
+)
+def test_a_model_of_an_api_is_refused_where_a_local_one_is_needed(run: Run, command: tuple[str, ...]) -> None:
+    code, _, err = run(*command, "--model", "openai:name")
+    assert (code, "needs a local model" in err) == (2, True)
+
+
 def test_a_context_size_limits_the_text(run: Run) -> None:
     code, _, err = run("generate", "x", "--regex", "a{60}", "--context-size", "40", *MODEL)
     assert (code, "the context has room for" in err) == (2, True)

@@ -270,8 +270,7 @@ class Adapter(ABC):
     def error(self, problem: Exception, provider: str) -> Exception:
         """Return the error of Guideway for an exception of the SDK. Its message has no key.
 
-        An exception that is not of the SDK, its HTTP library or a malformed answer (`_is_transport`) is returned
-        unchanged.
+        An exception for which `_is_transport` returns False is returned unchanged.
         """
         redirect = cause(problem, RedirectError)
         if redirect is not None:
@@ -343,7 +342,7 @@ class Adapter(ABC):
         )
 
     def _is_transport(self, problem: Exception) -> bool:
-        """Return whether an exception comes from the SDK, from its HTTP library, or from reading a malformed answer."""
+        """Return whether an exception comes from the SDK, its HTTP library, the connection or a malformed answer."""
         module = type(problem).__module__.partition(".")[0]
         names = (
             self.library.partition(".")[0],
