@@ -37,7 +37,7 @@ def processor(
     check: bool = True,
     **options: Any,
 ) -> Any:
-    """Return a processor of `ray.data.llm` whose vLLM engines use the backend `guideway`. Each row can have a constraint.
+    """Return a processor of `ray.data.llm` whose vLLM engines use the backend `guideway`. A row can have a constraint.
 
     The constraint is sent as a document of `to_wire`. The result has the columns of the input, the column `column` with
     JSON data (texts if there is no JSON Schema or if `constraint_column` is given) and, if `on_error` is "column",
