@@ -67,7 +67,7 @@ class _Past(NamedTuple):
     Attributes:
         position: The last position at which it was parked.
         times: How often it was parked there.
-        places: How often it was parked at another position than the time before.
+        places: How often it was parked at another position than the time before; the first time counts.
     """
 
     position: int

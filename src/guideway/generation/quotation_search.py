@@ -137,7 +137,7 @@ class QuotationSearch:
         self._base = session
         self._start, self._width, self._budget, self._longest = len(session), width, budget, longest
         self._min_position, self._compare, self._logprobs = min_position, compare, logprobs
-        self._written: list[_Step] = []  # the string that the model writes, up to the first token that does not occur
+        self._written: list[_Step] = []  # the model's tokens, up to the first that the constraint forbids
         self._phase: Literal["write", "write on", "compete"] = "write"
         self._free: list[int] = []  # all tokens of the string that the model writes
         self._own = b""  # the content of the string that the model writes without the constraint, as JSON bytes

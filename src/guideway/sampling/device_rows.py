@@ -84,8 +84,8 @@ def device_rows(logits: Any, draws: Sequence[DeviceDraw | None]) -> list[DeviceR
         draws: What is drawn in each row; None: nothing.
 
     Returns:
-        A `DeviceRow` for each row with a draw that the device supports, and the logits in main memory for each other
-            row.
+        A `DeviceRow` for each row with a draw that the device supports, and the logits in main memory for each
+        other row.
     """
     if logits.device.type not in _DOUBLE:
         draws = [one if one is None or one.sampler.bare else None for one in draws]

@@ -135,7 +135,10 @@ class Sampler:
 
     @cached_property
     def kernel(self) -> Sampling | None:
-        """The kernel's sampler; None: the kernel does not support the stages, their order, or a `top_k` of 2**32."""
+        """The kernel's sampler.
+
+        None: the kernel does not support the stages or their order, or `top_k` is 2**32 or more.
+        """
         from guideway._kernel import Sampling
 
         if self.kinds & {"own", "dry", "mirostat"} or self.stages != tuple(s for s in ORDER if s in self.stages):

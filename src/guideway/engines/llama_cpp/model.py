@@ -45,8 +45,8 @@ class LlamaCppEngine:
         kv_cache_tokens: Number of tokens of all rows together that fit into the KV cache, where a shared prefix counts
             once. None: 8,192. It is raised to the context size. It has no effect on models with recurrent states or
             sliding windows.
-        rows: Maximum number of sequences that exist at the same time, those of caches and forks included. It cannot
-            exceed the maximum of llama.cpp.
+        rows: Maximum number of sequences that exist at the same time, those of caches and forks included. A
+            number that llama.cpp does not support is lowered to its maximum.
         kv_unified: Whether all rows always share one KV cache, as with llama.cpp's option of this name. False: each row
             of a call gets a separate part of the KV cache (a stream of llama.cpp) where that saves time. Each row must
             then have at most about `kv_cache_tokens` divided by the number of rows. Each stream has its own copy of a
