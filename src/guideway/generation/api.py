@@ -262,7 +262,7 @@ def extract(model: AnyModel, text: str | list[str], output: object, **options: A
             and `allow_truncation` is not set.
         EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
-        ConstraintError: `output` is malformed or cannot be enforced exactly.
+        ConstraintError: `output` is malformed, neither a type nor a `JsonSchema`, or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
@@ -437,7 +437,7 @@ def stream_extract(model: AnyModel, text: str, output: object, **options: Any) -
             and `allow_truncation` is not set.
         EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
-        ConstraintError: `output` is malformed or cannot be enforced exactly.
+        ConstraintError: `output` is malformed, neither a type nor a `JsonSchema`, or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.

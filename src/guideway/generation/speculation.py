@@ -98,7 +98,7 @@ class AssistantDrafter:
             drafter = cast(AssistantDrafter, row.drafter)
             try:
                 sessions[number] = drafter.begin(row)
-            except GuidewayError:  # the context of the small model is too small
+            except GuidewayError:  # for example: the context of the small model is too small
                 continue
         while going := [
             number

@@ -151,7 +151,7 @@ def _taken(logits: Any, places: list[int]) -> Any:
 
 
 def _masked(logits: Any, masks: Sequence[Mask | None]) -> Any:
-    """Return the logits with -inf for the tokens that the mask of the row does not allow. None: all are allowed."""
+    """Return the logits with -inf for the tokens that the mask of the row does not allow. A mask None allows all."""
     import torch
 
     held = [mask is not None for mask in masks]

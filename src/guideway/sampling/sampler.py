@@ -60,7 +60,7 @@ class Sampler:
     `tail_free`, `typical_p`, `top_a`, `top_p`, `min_p`, XTC or Mirostat.
 
     Args:
-        temperature: 0 takes the most probable token after biases and penalties (greedy); of equal ones the lowest id.
+        temperature: 0 takes the most probable token after the other stages (greedy); of equal ones the lowest id.
         top_k: Keep this number of most probable tokens; 0: off.
         top_p: Keep the most probable tokens with this total probability; 1: off.
         min_p: Remove tokens below this share of the largest probability; 0: off.

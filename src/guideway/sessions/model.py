@@ -41,7 +41,8 @@ class ModelBase:
 
     Attributes:
         prefixes: The cache of common prompt prefixes.
-        bos_ids: The ids that the tokenizer puts before a text (BOS); often empty. Every session begins with them.
+        bos_ids: The ids that the tokenizer puts before a text (BOS); often empty. A session without a KV cache begins
+            with them.
     """
 
     def __init__(

@@ -55,9 +55,9 @@ __all__ = ["Change", "Counts", "KVHook", "Parts", "Session"]
 LOGITS_BYTES = 8 << 20
 """The default maximum number of bytes of earlier logits that a session stores for rewinding.
 
-If the logits of a position are not stored, the model runs the last token again after rewinding to it. Of 1,024
-positions before the stored ones, the 256 largest logits are stored (3 KB each). They are sufficient for most greedy
-draws.
+After rewinding to a position whose logits are not stored, the model runs the last token again; a recurrent model may
+have to run more. Of 1,024 positions before the stored ones, the 256 largest logits are stored (3 KB each). They are
+sufficient for most greedy draws, without running the model.
 """
 
 SHOWN_TOKENS = 16
@@ -105,8 +105,9 @@ class Session:
     """One sequence of tokens with its KV cache, the state of its constraint, its sampler and its random numbers.
 
     `Model.session` returns one. It begins with the ids that the tokenizer puts before a text (`Model.bos_ids`), which
-    cannot be removed. A method that raises does not change the tokens. A session must not be used by several threads at
-    once; `fork` is cheap. As a context manager, it releases its KV cache at the end of the block.
+    cannot be removed, or with the tokens of a KV cache. A method that raises does not change the tokens. A session must
+    not be used by several threads at once; `fork` is cheap. As a context manager, it releases its KV cache at the end
+    of the block.
 
     Attributes:
         model: The model.
@@ -245,6 +246,7 @@ class Session:
             InvalidTokenError: An id is outside the vocabulary.
             ContextOverflowError: The context has no room for the tokens.
             RejectedTokenError: The constraint does not allow a token.
+            TypeError: `text` is neither a str nor iterable.
         """
         if not isinstance(text, Iterable):
             raise TypeError(f"text must be a string or token ids, got {text!r}")
@@ -733,6 +735,7 @@ class Session:
 
         Raises:
             OSError: The file cannot be written.
+            EngineError: The engine failed.
             SnapshotError: The sampler has stages that are functions.
         """
         snapshot.save(self, Path(path))

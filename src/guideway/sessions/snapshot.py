@@ -144,7 +144,7 @@ def tokenizer_digest(tokenizer: Tokenizer) -> str:
 
 
 def _kv(model: ModelBase, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> KVCache | None:
-    """Return the KV cache and the logits of the session; None: there are none."""
+    """Return the KV cache of the session, with its logits; None: the file has no KV cache."""
     engine = model.engine
     prefix, cache = (_part(arrays, part) for part in ("prefix", "cache"))
     kept_prefix = model.run(engine.restore, prefix) if prefix else None

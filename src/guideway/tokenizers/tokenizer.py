@@ -49,7 +49,8 @@ class SpecialTokens:
         eos_ids: Ids that end a text.
         pad_id: The id of the padding token; None: there is none.
         chat_template: A Jinja template for messages; None: there is none.
-        named: Pairs of a name that chat templates use, such as "unk_token", and the text of the special token.
+        named: Pairs of a name that chat templates use, such as "unk_token", and the text of the special token. For a
+            name such as "additional_special_tokens", there is a tuple of texts.
         named_templates: Pairs of a name, such as "tool_use", and another Jinja template.
     """
 

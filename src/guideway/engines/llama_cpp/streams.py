@@ -189,7 +189,7 @@ class Arranger:
 
 
 def _trimmed(sequences: Iterable[CellSequence]) -> int:
-    """Remove the tokens of sequences that no cache value contains. Returns the number of tokens that are left."""
+    """Remove from each sequence the tokens that no cache value contains. Returns the number of tokens left."""
     total = 0
     for one in sequences:
         one.cut(min(one.tip, one.longest()))

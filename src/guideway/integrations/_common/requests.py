@@ -91,7 +91,7 @@ def _parsed(text: str, what: str, *, unique: bool = False) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return pairs as a dict. Raises `InvalidConstraintError` for a repeated key, whose value depends on the reader."""
+    """Return pairs as a dict. Raises `InvalidConstraintError` for a repeated key: JSON parsers differ in its value."""
     made = dict(pairs)
     if len(made) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]

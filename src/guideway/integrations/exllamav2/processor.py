@@ -24,7 +24,8 @@ class Settings(ExLlamaV2Sampler.Settings):  # type: ignore[misc]  # ExLlamaV2 ha
 
     Attributes:
         logits_processor: A function of (ids [rows, tokens], logits [rows, vocabulary]) that returns the logits. The
-            sampler of every generator with these settings calls it first. None: no function.
+            sampler of every generator with these settings calls it first, except for a token of the prompt (token
+            healing). None: no function.
     """
 
     logits_processor: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None
