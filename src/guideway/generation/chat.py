@@ -581,7 +581,7 @@ class Chat:
         return text
 
     def _session_after(self, before: Session | None, text: str) -> Session:
-        """Return a session that contains the tokens of `text`.
+        """Return a session that contains `text`, after the BOS ids.
 
         If the beginnings of `text` and of the session `before` have equal bytes, the tokens of `before` are kept there.
         """

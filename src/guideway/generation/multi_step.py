@@ -33,9 +33,8 @@ def stride(rows: Sequence[Row]) -> None:
 
     All rows must have the same model, and `Row.strides` must be True for each. The call ends when a row ends, is
     rewound, fails or is at a verbatim string that is chosen as a whole, when a pass other than the first fails, and at
-    the time limit.
-    A pass that failed runs again as the first pass of the next call. Raises the errors of `feed_all` if the first pass
-    fails.
+    the time limit. A pass that failed runs again as the first pass of the next call. Raises the errors of `feed_all` if
+    the first pass fails.
     """
     begun = perf_counter()
     sessions, takers = [row.session for row in rows], [row.taker() for row in rows]

@@ -198,7 +198,7 @@ OPTIONS: dict[str, Option] = {
 }
 """Every option, with its default.
 
-`with_options` writes the options in the signatures and docstrings of the generating functions.
+`with_options` writes the options into the signatures and docstrings of the generating functions.
 """
 
 F = TypeVar("F", bound=Callable[..., Any])

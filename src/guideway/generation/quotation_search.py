@@ -93,7 +93,7 @@ class Quotation(NamedTuple):
     Attributes:
         steps: Its tokens, including the token that ends it, or its first `longest` tokens (see `QuotationSearch`).
             Empty: no string was found that fits the token budget.
-        session: A fork of the row's session, after these tokens.
+        session: A fork of the row's session, after these tokens; without meaning if there are none.
         divergence: The first token that would be different without the token budget; None: there is none, or it is not
             known.
     """

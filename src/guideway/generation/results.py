@@ -265,7 +265,7 @@ class Generation(Generic[T_co]):
 
     @property
     def sampled(self) -> int:
-        """The number of tokens that were drawn, and of all tokens of a resumed state."""
+        """The number of tokens that were drawn. All tokens of a resumed state count as drawn."""
         return len(self.tokens) - self.forced
 
     @property

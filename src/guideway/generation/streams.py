@@ -70,7 +70,7 @@ def finished(job: Job) -> Iterator[tuple[int, int, Generation[Any] | Exception]]
     given: set[tuple[int, int]] = set()
 
     def new() -> Iterator[tuple[int, int, Generation[Any] | Exception]]:
-        """Yield the exceptions of sequences that did not run because their prompt failed."""
+        """Yield the exceptions of sequences that did not run."""
         for number, group in enumerate(job.results):
             for sample, one in enumerate(group):
                 if one is not None and (number, sample) not in given:

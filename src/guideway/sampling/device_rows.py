@@ -34,7 +34,7 @@ class DeviceDraw(NamedTuple):
     Attributes:
         sampler: A sampler for which `draws_on_device` is True.
         number: The random number, in [0, 1). Greedy samplers ignore it.
-        masks: The masks under which a token may be drawn, uint32 [words]; None: all tokens are allowed.
+        masks: The masks under which a token may be drawn, uint32 [words]; a mask None allows all tokens.
     """
 
     sampler: Sampler

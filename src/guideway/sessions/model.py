@@ -73,7 +73,7 @@ class ModelBase:
 
     @property
     def context_size(self) -> int:
-        """The maximum number of tokens of a session."""
+        """The maximum number of tokens of a session, those of a soft prompt included."""
         return self.engine.context_size
 
     def session(

@@ -112,7 +112,7 @@ class Session:
     Attributes:
         model: The model.
         tokenizer: The tokenizer of the model.
-        context_size: The maximum number of tokens.
+        context_size: The maximum number of tokens, those of a soft prompt included.
         matcher: The state of the constraint, for inspection; None: no constraint.
         seed: The seed of the random numbers.
         row: The number of the sequence, by which sessions with the same seed get different random numbers.

@@ -84,7 +84,7 @@ def of_path(path: Path) -> TokenizerBackend:
     """Return the backend of a `tekken.json`.
 
     Raises:
-        InvalidFileError: The file is not a Tekken tokenizer.
+        InvalidFileError: The file cannot be read, or is not a Tekken tokenizer.
         UnsupportedTokenizerError: The installed version of mistral-common is not supported.
         MissingDependencyError: mistral-common is not installed.
     """

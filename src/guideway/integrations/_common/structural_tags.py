@@ -402,5 +402,5 @@ _UNSUPPORTED = {
     "any_tokens": _FREE_TOKENS,
     "token_triggered_tags": _FREE_TOKENS,
     "token_dispatch": _FREE_TOKENS,
-    "qwen_xml_parameter": "only JSON contents are; see guideway.Tools for other families of tool calls",
+    "qwen_xml_parameter": "only JSON contents are; see guideway.ToolCalls for other families of tool calls",
 }
