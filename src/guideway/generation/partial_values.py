@@ -160,7 +160,7 @@ class _Thoughts:
         return ""
 
     def finish(self) -> str:
-        """End the text. Returns text that could have been the beginning of the first marker, and is none."""
+        """End the text. Returns held text that could have become the first marker."""
         return "" if self.is_over or self._is_inside else self._over(self._held)
 
     def _over(self, text: str) -> str:

@@ -17,7 +17,7 @@ TOP = 256
 """The number of the largest logits that are stored for each older position: 3 KB per position."""
 
 _SPAN = 8.0
-"""If there are more than 8 * `TOP` logits, those that are at least this much smaller than the largest are not stored."""
+"""If there are more than 8 * `TOP` logits, those that are at least this much below the largest are not stored."""
 
 OLDER_POSITIONS = 1024
 """The maximum number of older positions whose largest logits are stored."""
