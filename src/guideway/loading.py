@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from guideway.engines.base import StepEngine
-from guideway.errors import EngineError, MissingDependencyError, ModelNotFoundError
+from guideway.errors import AuthenticationError, EngineError, MissingDependencyError, ModelNotFoundError
 from guideway.generation import Model
 from guideway.remote.model import RemoteModel, remote
 from guideway.tokenizers import Tokenizer
 
-__all__ = ["is_remote", "load"]
+__all__ = ["is_remote", "load", "sdk_client"]
 
 
 @overload
@@ -85,6 +85,7 @@ def load(
         ValueError: `context_size` is larger than the context size of the model, or an option has no effect on this kind
             of model.
         TypeError: `name` is neither a str nor a supported model object, or an option does not apply.
+        AuthenticationError: No API key is set, for a model served by an API.
         GuidewayError: Other errors of `guideway.remote`, for a model served by an API.
     """
     if not isinstance(name, str):
@@ -236,6 +237,7 @@ def _client(kind: str, base_url: str | None) -> Any:
 
     Raises:
         MissingDependencyError: The SDK is not installed.
+        AuthenticationError: See `sdk_client`.
     """
     library, maker, url = _CLIENTS[kind]
     try:
@@ -249,7 +251,20 @@ def _client(kind: str, base_url: str | None) -> Any:
         options = {"http_options": {"base_url": base_url}}
     if kind == "mistral":
         options["api_key"] = os.environ.get("MISTRAL_API_KEY", "")
-    return getattr(module, maker)(**options)
+    return sdk_client(kind, lambda: getattr(module, maker)(**options))
+
+
+def sdk_client(provider: str, make: Callable[[], Any]) -> Any:
+    """Return the client of an SDK that `make` makes.
+
+    Raises:
+        AuthenticationError: The SDK refuses to make a client, usually because it finds no API key.
+    """
+    try:
+        return make()
+    except Exception as error:  # the SDKs raise different classes
+        message = f"no client for {provider} can be made, probably because no API key is set: {error}"
+        raise AuthenticationError(message, provider=provider) from error
 
 
 _CLIENTS = {

@@ -153,12 +153,17 @@ def load_any_model(name: str, base_url: str | None, dialect: str | None, **optio
         base_url: The URL of the endpoint of a model served by an API; None: that of the SDK.
         dialect: The dialect of the endpoint; None: guessed from the URL.
         **options: Options of `guideway.load`; those that are None are left out.
+
+    Raises:
+        UsageError: `base_url` or `dialect` is given for a local model.
     """
     given: Any = {key: value for key, value in options.items() if value is not None}
     kind = name.partition(":")[0]
     if base_url is not None and kind in _KEYS and not os.environ.get(_KEYS[kind]):
         os.environ[_KEYS[kind]] = "-"  # the server may need no key, but the SDK requires one
     remote = {key: value for key, value in (("base_url", base_url), ("dialect", dialect)) if value is not None}
+    if remote and not is_remote(name):
+        raise UsageError(f"--{next(iter(remote)).replace('_', '-')} is for models served by an API, not for {name}")
     model: Any = load(name, **given, **remote)
     if isinstance(model, GeneratingModel):
         yield model

@@ -28,7 +28,7 @@ from guideway.errors import (
     RateLimitError,
     RefusalError,
 )
-from guideway.loading import is_remote, load
+from guideway.loading import is_remote, load, sdk_client
 from guideway.remote import RemoteGeneration, RemoteModel, remote
 from guideway.server.errors import HttpError
 from guideway.server.models import ModelCard, ServedModels, known_name
@@ -291,6 +291,7 @@ def upstream_models(source: str, options: Mapping[str, Any] | None = None) -> Up
     Raises:
         ValueError: The source is neither a URL nor such a name.
         MissingDependencyError: The package of the provider is not installed.
+        AuthenticationError: No API key is set.
     """
     kind, _, name = source.partition(":")
     if kind in ("http", "https"):
@@ -303,7 +304,8 @@ def upstream_models(source: str, options: Mapping[str, Any] | None = None) -> Up
         )
     if kind in ("openai", "anthropic"):
         maker = "AsyncOpenAI" if kind == "openai" else "AsyncAnthropic"
-        client = getattr(_module(kind, kind), maker)(max_retries=0)
+        module = _module(kind, kind)
+        client = sdk_client(kind, lambda: getattr(module, maker)(max_retries=0))
     else:
         model: Any = load(source)
         client = model._adapter.client

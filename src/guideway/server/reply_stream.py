@@ -146,7 +146,7 @@ class ReplyStream:
         yield ReplyPart("text", self._answer(text))
 
     def _head(self) -> Iterator[ReplyPart]:
-        """Read the marker before the name of the first call; if calls are not returned in parts, hold them back."""
+        """Read the text before the name of the first call (`_heads`), or hold the calls back (`holds_calls`)."""
         if not self._in_parts:
             self.holds_calls = True
             self._state = self._held
@@ -189,7 +189,7 @@ class ReplyStream:
         yield ReplyPart("arguments", text, self._calls)
 
     def _after_call(self) -> Iterator[ReplyPart]:
-        """Read the markers between the end of a call and the name of the next one."""
+        """Read the text between the end of a call and the name of the next one."""
         between = self._family.suffix + self._family.separator + self._family.prefix
         if self._pending.startswith(between):
             self._pending = self._pending[len(between) :]

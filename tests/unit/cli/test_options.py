@@ -53,6 +53,12 @@ def test_a_model_of_an_api_is_refused_where_a_local_one_is_needed(run: Run, comm
     assert (code, "needs a local model" in err) == (2, True)
 
 
+@pytest.mark.parametrize("option", ["--base-url", "--dialect"])
+def test_options_of_endpoints_are_refused_for_a_local_model(run: Run, option: str) -> None:
+    code, _, err = run("batch", "in.jsonl", "out.jsonl", option, "vllm", *MODEL)
+    assert (code, f"{option} is for models served by an API" in err) == (2, True)
+
+
 def test_a_context_size_limits_the_text(run: Run) -> None:
     code, _, err = run("generate", "x", "--regex", "a{60}", "--context-size", "40", *MODEL)
     assert (code, "the context has room for" in err) == (2, True)

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 import guideway as gw
 from guideway.errors import (
+    AuthenticationError,
     InvalidTextError,
     UnsupportedError,
 )
@@ -168,6 +169,9 @@ def test_load(monkeypatch: pytest.MonkeyPatch) -> None:
         gw.load("tiny", base_url="http://x")
     with pytest.raises(ValueError, match=r"^device= has no effect"):
         gw.load("openai:m", device="cuda")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(AuthenticationError, match="no API key is set"):
+        gw.load("openai:m")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import guideway as gw
+from guideway.errors import AuthenticationError
 from guideway.generation import Model
 from guideway.pool import ModelSpec, Pool
 from guideway.remote import probe
@@ -218,6 +219,9 @@ def test_sources_of_upstreams(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (card.name, card.source, card.details["bytes"]) == ("gpt-x", "openai:gpt-x", 0)
     with pytest.raises(ValueError, match="an upstream must be a URL or the name of a model of an API"):
         upstream_models("tiny")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(AuthenticationError, match="no API key is set"):
+        upstream_models("openai:gpt-x")
 
 
 def test_a_request_can_be_cancelled_from_outside() -> None:
