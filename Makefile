@@ -84,7 +84,7 @@ one-store: .venv/.test             ## compare the masks of 10,000 constraints in
 	$(BIN)/python -m tests.campaigns.one_store
 walks: .venv/.test                 ## compare a million masked walks over random schemas with `jsonschema`
 	$(BIN)/python -m tests.campaigns.walks
-mixes: .venv/.test                 ## compare 2,000 random mixes of requests with single runs; MODEL=hf:NAME, mlx:FOLDER, gguf:FILE
+mixes: .venv/.test                 ## compare 2,000 random mixes of requests with single runs; MODEL=hf, mlx or gguf
 	$(BIN)/python -m tests.campaigns.mixes --model $(or $(MODEL),tiny)
 python-types: .venv/.test          ## draw texts of 3,000 random Python types: Pydantic accepts all of them
 	$(BIN)/python -m tests.campaigns.python_types

@@ -16,8 +16,9 @@ fastest step of batch 1 with that vocabulary, in the same run.
 transformers and ONNX Runtime `transformers.generate` in batches of 16 with left padding and mixed limits of length,
 each batch until its longest text is complete, and tokens beyond a text's limit are not counted; for MLX mlx-lm's
 `BatchGenerator`, whose rows join and leave; for llama.cpp `Llama.generate`, one prompt after the other. "gguf-unified" is
-llama.cpp with KV cells that all rows share; "gguf" may give them separate cells. "filled": rows per call of the model, as
-a part of the active rows. The engines take turns in each kind of cell.
+llama.cpp with KV cells that all rows share; "gguf" may give them separate cells. "forced": the part of the tokens that have
+no alternative. "filled": rows per call of the model, as a part of the active rows; calls that run prompts (more than 8
+tokens per row) are not counted. The engines take turns in each kind of cell.
 "records": tokens per second of JSON records, most of them forced, against free text of the same length.
 Bars: unconstrained at least 1.0x; overhead at most 1 % of a step or 10 us; records above 1.5x.
 """
@@ -60,6 +61,8 @@ class Given(argparse.Namespace):
     record: bool
     engines: str
     prompts: str
+    texts: str
+    ways: str
     only_different: bool
 
 
@@ -260,27 +263,42 @@ def loaded(spec: str, tokenizer: Tokenizer | None, options: dict[str, str]) -> g
     return gw.Model(LlamaCppEngine(file, kv_unified=True), tokenizer or Tokenizer.of(file))
 
 
-def different_prompts(count: int, *, constrained: bool, sampled: bool, spec: str, given: Given) -> list[str]:
-    """A cell of different prompts: free text against transformers.generate, records against their own free text."""
+def _shape(properties: dict[str, object]) -> gw.JsonSchema:
+    required = list(properties)
+    return gw.JsonSchema(
+        {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    )
+
+
+_KNOWN = {"enum": ["yes", "no", None]}
+TEXTS: dict[str, gw.JsonSchema | None] = {
+    "free": None,
+    "records": _shape({"identifier": _KNOWN, "profession": _KNOWN}),
+    "strings": _shape({"name": {"type": "string", "minLength": 20, "maxLength": 40}, "known": _KNOWN}),
+}
+"""The constraints of the cells of different prompts. About two thirds of the tokens of "records" are forced, and about a
+third of those of "strings"."""
+
+
+def different_prompts(count: int, *, text: str, sampled: bool, spec: str, given: Given) -> list[str]:
+    """A cell of different prompts, against free text of the same length in the engine's own loop."""
     rng = np.random.default_rng(count)
     lengths = np.linspace(10, 400, count).astype(int)
     rng.shuffle(lengths)
     prompts = [rng.integers(300, 4000, length).tolist() for length in lengths]
     limits = [int(n) for n in rng.integers(12, 49, count)]
     options = {"temperature": 1.0} if sampled else {}
-    fields = ["identifier", "profession"]
-    kinds = {name: {"enum": ["yes", "no", None]} for name in fields}
-    shape = {"type": "object", "properties": kinds, "required": fields, "additionalProperties": False}
-    output = gw.JsonSchema(shape) if constrained else None
+    output = TEXTS[text]
     endless = Tokenizer.of(TINY, eos_ids=[])
     exact = {"dtype": "float32"} if spec.startswith(("hf", "mlx")) else {}
-    with loaded(spec, None if constrained else endless, exact) as model:
+    with loaded(spec, None if output is not None else endless, exact) as model:
         requests = [
-            gw.GenerationRequest(prompt, output, max_tokens=200 if constrained else most, seed=i, **options)
+            gw.GenerationRequest(prompt, output, max_tokens=most if output is None else 200, seed=i, **options)
             for i, (prompt, most) in enumerate(zip(prompts, limits, strict=True))
         ]
-        if constrained:  # their free texts have the same lengths
-            limits = [len(one.tokens) for one in complete(model, requests, batch_size=16)]
+        made = complete(model, requests, batch_size=16)
+        limits = [len(one.tokens) for one in made]  # their free texts have the same lengths
+        forced = sum(one.forced for one in made) / sum(limits)
 
         def ours() -> int:
             model.prefixes.clear()
@@ -288,9 +306,9 @@ def different_prompts(count: int, *, constrained: bool, sampled: bool, spec: str
 
         peer = PEERS[spec.partition(":")[0]](prompts, limits, sampled, spec)
         found = in_pairs(peer, ours, given.seconds, given.rounds)
-        filled = model.engine.counts.filled if hasattr(model.engine, "counts") else 1.0
-    kind = ("records" if constrained else "free") + (", sampled" if sampled else ", greedy")
-    return [spec.partition(":")[0], kind, str(count), *found.row(), f"{filled:.0%}"]
+        filled = model.engine.counts.filled
+    kind = f"{text}, {'sampled' if sampled else 'greedy'}"
+    return [spec.partition(":")[0], kind, str(count), *found.row(), f"{forced:.0%}", f"{filled:.0%}"]
 
 
 def against_llama_cpp(folder: Path, place: str, tokens: int, batch: int, given: Given) -> Pairs:
@@ -367,11 +385,11 @@ def cells_of_different_prompts(given: Given) -> list[list[str]]:
                 spec = f"{kind}:{write_gguf(TINY, Path(place) / f'{kind}.gguf')}"
             specs.append(spec)
         for count in (int(number) for number in given.prompts.split(",")):
-            for constrained in (False, True):
-                for sampled in (False, True):
+            for text in given.texts.split(","):
+                for way in given.ways.split(","):
                     for spec in specs:
                         cells.append(
-                            different_prompts(count, constrained=constrained, sampled=sampled, spec=spec, given=given)
+                            different_prompts(count, text=text, sampled=way == "sampled", spec=spec, given=given)
                         )
                         print(*cells[-1], file=sys.stderr, flush=True)
     return cells
@@ -384,12 +402,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--engines", default="hf,tiny,mlx,gguf", help="those of the different prompts")
     parser.add_argument("--prompts", default="16,64", help="numbers of different prompts")
+    parser.add_argument("--texts", default=",".join(TEXTS), help="their texts")
+    parser.add_argument("--ways", default="greedy,sampled", help="how their tokens are drawn")
     parser.add_argument("--only-different", action="store_true", help="run the cells of different prompts only")
     parser.add_argument("--record", action="store_true")
     given = parser.parse_args(namespace=Given())
     report = Report("generation", [line for line in __doc__.splitlines()[4:] if line])
     if given.only_different:
-        heads = ["engine", "text", "prompts", "peer", "ours", "ratio", "quartiles", "filled"]
+        heads = ["engine", "text", "prompts", "peer", "ours", "ratio", "quartiles", "forced", "filled"]
         report.table("different prompts, tokens per second", heads, cells_of_different_prompts(given))
         report.done(False)
         return
@@ -419,7 +439,7 @@ def main() -> None:
     report.table("unconstrained, tokens per second", heads, rows)
     report.table(
         "different prompts, tokens per second",
-        ["engine", "text", "prompts", "peer", "ours", "ratio", "quartiles", "filled"],
+        ["engine", "text", "prompts", "peer", "ours", "ratio", "quartiles", "forced", "filled"],
         cells_of_different_prompts(given),
     )
     for name, size in (("tiny", 4_096), ("131k", WIDE)):

@@ -1,10 +1,13 @@
 """Random mixes of requests: every result equals the result of the same request run alone.
 
-    python -m tests.campaigns.mixes [--count 2000] [--seed 0] [--model tiny]
+    python -m tests.campaigns.mixes [--count 2000] [--seed 0] [--seconds S] [--model tiny]
 
-`--model` is a name for `guideway.load`. A mix has 2 to 12 requests with different prompts, constraints, samplers, stop
-strings, banned strings and limits, at a random batch size. Some use speculative decoding. Texts may differ only where
-logits that differ by less than the tolerance of the engine give both tokens; such results are counted as near-ties.
+`--model` is "hf", "mlx" or "gguf" (a small random llama), or a name for `guideway.load`. A mix has 2 to 12 requests with
+different prompts, constraints, samplers, stop strings, banned strings and limits, at a random batch size. Some use
+speculative decoding. Texts may differ only where logits that differ by less than the tolerance of the engine give both
+tokens; such results are counted as near-ties.
+
+`_BLOCK` mixes with successive seeds draw their requests from `_POOL` requests, each of which runs alone once.
 """
 
 from __future__ import annotations
@@ -12,6 +15,9 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import tempfile
+from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -20,7 +26,9 @@ import guideway as gw
 from guideway.engines.base import batch_tolerance
 from guideway.generation import Model, complete
 from guideway.sampling import Sampler, draw_with_gap
+from guideway.testing import tiny_model
 
+_BLOCK, _POOL = 100, 64
 TOLERANCE = 1e-3
 """The difference of logits of equal rows in different batches is below this number."""
 
@@ -42,9 +50,10 @@ _OUTPUTS: list[object] = [
 ]
 
 
-def request(rng: random.Random) -> tuple[str, object, dict[str, Any]]:
-    """Return a prompt, an output and options."""
-    prompt = " ".join(rng.choices(_WORDS, k=rng.choice([1, 2, 5, 12, 40, 90])))
+def request(rng: random.Random, beginnings: list[list[str]]) -> tuple[str, object, dict[str, Any]]:
+    """Return a prompt, an output and options. Some prompts begin with one of `beginnings`."""
+    words = rng.choices(_WORDS, k=rng.choice([1, 2, 5, 12, 40, 90]))
+    prompt = " ".join([*rng.choice(beginnings), *words] if rng.random() < 0.2 else words)
     output = rng.choice(_OUTPUTS)
     options: dict[str, Any] = {"max_tokens": rng.choice([24, 30, 40]), "seed": rng.randrange(1000)}
     if rng.random() < 0.5:
@@ -105,48 +114,93 @@ def _is_near_tie(model: Model, prompt: str, output: object, options: dict[str, A
     return both <= drawn
 
 
-def check_mix(model: Model, seed: int) -> tuple[int, int]:
-    """Run one mix. Returns the numbers of results and of near-ties. Raises `AssertionError` for a difference."""
-    rng = random.Random(seed)
-    given = [request(rng) for _ in range(rng.randint(2, 12))]
-    requests = [gw.GenerationRequest(prompt, output, **options) for prompt, output, options in given]
-    model.prefixes.clear()
-    mixed = complete(model, requests, batch_size=rng.choice([2, 3, 5, 16]), return_exceptions=True)
-    ties = 0
-    for (prompt, output, options), together in zip(given, mixed, strict=True):
-        model.prefixes.clear()
-        plain = {**options, "prompt_lookup_num_tokens": 0}
-        (alone,) = complete(model, [gw.GenerationRequest(prompt, output, **plain)], return_exceptions=True)
-        if _outcome(alone) != _outcome(together):
-            assert _is_near_tie(model, prompt, output, options, alone, together), (
-                f"seed {seed}: {prompt!r}, {output!r}, {options}: {_outcome(alone)} alone, {_outcome(together)} in a mix"
-            )
-            ties += 1
-        elif not isinstance(alone, Exception) and options.get("logprobs"):
-            ours = [step.logprob for step in together.steps]
-            np.testing.assert_allclose(ours, [step.logprob for step in alone.steps], atol=TOLERANCE)
-    return len(given), ties
+class Mixes:
+    """Compares mixes with the results of single requests.
+
+    Args:
+        model: The model. Its cache of prefixes is cleared before each run.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._block = -1
+        self._requests: list[tuple[str, object, dict[str, Any]]] = []
+        self._alone: dict[int, Any] = {}  # the results of single runs, by the index of the request
+
+    def check(self, seed: int) -> tuple[int, int]:
+        """Run one mix. Returns the numbers of results and of near-ties. Raises `AssertionError` for a difference."""
+        self._begin(seed // _BLOCK)
+        rng = random.Random(seed)
+        chosen = rng.sample(range(_POOL), rng.randint(2, 12))
+        given = [self._requests[number] for number in chosen]
+        requests = [gw.GenerationRequest(prompt, output, **options) for prompt, output, options in given]
+        self._model.prefixes.clear()
+        mixed = complete(self._model, requests, batch_size=rng.choice([2, 3, 5, 16]), return_exceptions=True)
+        ties = 0
+        for number, together in zip(chosen, mixed, strict=True):
+            prompt, output, options = self._requests[number]
+            alone = self._single(number)
+            if _outcome(alone) != _outcome(together):
+                assert _is_near_tie(self._model, prompt, output, options, alone, together), (
+                    f"seed {seed}: {prompt!r}, {output!r}, {options}: {_outcome(alone)} alone, "
+                    f"{_outcome(together)} in a mix"
+                )
+                ties += 1
+            elif not isinstance(alone, Exception) and options.get("logprobs"):
+                ours = [step.logprob for step in together.steps]
+                np.testing.assert_allclose(ours, [step.logprob for step in alone.steps], atol=TOLERANCE)
+        return len(given), ties
+
+    def _begin(self, block: int) -> None:
+        """Make the requests of a block of mixes."""
+        if block == self._block:
+            return
+        rng = random.Random(f"block {block}")
+        beginnings = [rng.choices(_WORDS, k=rng.choice([20, 60])) for _ in range(3)]
+        self._requests = [request(rng, beginnings) for _ in range(_POOL)]
+        self._alone, self._block = {}, block
+
+    def _single(self, number: int) -> Any:
+        """Return the result of a request that runs alone, without drafts."""
+        if number not in self._alone:
+            prompt, output, options = self._requests[number]
+            self._model.prefixes.clear()
+            plain = gw.GenerationRequest(prompt, output, **{**options, "prompt_lookup_num_tokens": 0})
+            (self._alone[number],) = complete(self._model, [plain], return_exceptions=True)
+        return self._alone[number]
+
+
+def loaded(name: str, folder: Path) -> Model:
+    """Load a model by the argument `--model`. `folder`: for the files of a small model."""
+    if name not in ("hf", "mlx", "gguf"):
+        return gw.load(name)
+    tiny_model("llama", folder)
+    if name != "gguf":
+        return gw.load(f"{name}:{folder}")
+    from tests.helpers.gguf_models import write_gguf
+
+    return gw.load(f"gguf:{write_gguf(folder, folder / 'model.gguf')}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no mix after this time")
     parser.add_argument("--model", default="tiny")
     given = parser.parse_args()
-    results = ties = 0
-    with gw.load(given.model) as model:
-        for seed in range(given.seed, given.seed + given.count):
-            some, near = check_mix(model, seed)
-            results, ties = results + some, ties + near
-            if (seed + 1) % 100 == 0:
-                print(
-                    f"{seed + 1 - given.seed} mixes, {results} results, {ties} near-ties", file=sys.stderr, flush=True
-                )
-        counts = model.engine.counts if hasattr(model.engine, "counts") else None
-    print(f"{given.count} mixes, {results} results equal to single runs, {ties} near-ties")
-    if counts is not None:
-        print(f"rows per call of the model: {counts.filled:.0%} of the active rows, {counts.calls} calls")
+    done = results = ties = 0
+    begun = monotonic()
+    with tempfile.TemporaryDirectory() as folder, loaded(given.model, Path(folder)) as model:
+        mixes = Mixes(model)
+        while done < given.count and monotonic() - begun < given.seconds:
+            some, near = mixes.check(given.seed + done)
+            done, results, ties = done + 1, results + some, ties + near
+            if done % 100 == 0:
+                print(f"{done} mixes, {results} results, {ties} near-ties", file=sys.stderr, flush=True)
+        counts = model.engine.counts
+    print(f"{done} mixes from seed {given.seed}, {results} results equal to single runs, {ties} near-ties")
+    print(f"rows per call of the model: {counts.filled:.0%} of the active rows, {counts.calls} calls")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ import pytest
 import guideway as gw
 from guideway.generation import Model
 from guideway.testing import tiny_model
-from tests.campaigns.mixes import check_mix
+from tests.campaigns.mixes import Mixes
 
 
 def _all_equal(model: Model, count: int) -> None:
-    found = [check_mix(model, seed) for seed in range(count)]
+    mixes = Mixes(model)
+    found = [mixes.check(seed) for seed in range(count)]
     assert sum(results for results, _ in found) > 3 * count
     assert sum(ties for _, ties in found) <= 1
 

@@ -33,6 +33,7 @@ __all__ = [
     "prefix_limit",
     "runs_prompts_separately",
     "shortest_prefix",
+    "splits_rows",
 ]
 
 Logits = NDArray[np.float32]
@@ -98,8 +99,8 @@ class Cache(Protocol):
 class StepEngine(Protocol):
     """A model that runs step by step. `guideway.testing.step_engine_contract` tests implementations.
 
-    An engine may also have the attributes `batch_tolerance`, `shortest_prefix`, `prefix_limit` and
-    `runs_prompts_separately`. The functions of these names read them.
+    An engine may also have the attributes `batch_tolerance`, `shortest_prefix`, `prefix_limit`,
+    `runs_prompts_separately` and `splits_rows`. The functions of these names read them.
     """
 
     @property
@@ -245,6 +246,14 @@ def runs_prompts_separately(engine: StepEngine) -> bool:
     calls of `forward` take no longer than one.
     """
     return bool(getattr(engine, "runs_prompts_separately", False))
+
+
+def splits_rows(engine: StepEngine) -> bool:
+    """Return the attribute `splits_rows` of an engine; False if it has none.
+
+    It is true if `forward` may run rows with one new token and rows with a few more in different calls of the model.
+    """
+    return bool(getattr(engine, "splits_rows", False))
 
 
 def decode_steps(

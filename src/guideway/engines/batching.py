@@ -10,7 +10,14 @@ import numpy as np
 
 from guideway.engines.base import Cache, Logits
 
-__all__ = ["CALL_TOKENS", "DEVICE_CALL_TOKENS", "CallCounts", "by_length", "by_padding", "in_groups"]
+__all__ = ["CALL_TOKENS", "DEVICE_CALL_TOKENS", "PROMPT_TOKENS", "CallCounts", "by_length", "by_padding", "in_groups"]
+
+
+PROMPT_TOKENS = 8
+"""A call with more tokens per row than this is a call for prompts.
+
+Most of its time depends on its tokens, so that several rows in one call take about as long as one call for each row.
+"""
 
 
 @dataclass
@@ -19,22 +26,27 @@ class CallCounts:
 
     Attributes:
         calls: The number of groups. An engine may call its model several times for a group with long prompts.
-        rows: The sum of the numbers of rows of the groups.
-        active: The sum, over the groups, of the number of rows that `forward` was called with.
-        tokens: The number of tokens that ran, without padding.
+        prompt_calls: The number of groups with more than `PROMPT_TOKENS` tokens per row.
+        rows: The sum of the numbers of rows of the other groups.
+        active: The sum, over these other groups, of the number of rows that `forward` was called with.
+        tokens: The number of tokens that ran in all groups, without padding.
     """
 
     calls: int = 0
+    prompt_calls: int = 0
     rows: int = 0
     active: int = 0
     tokens: int = 0
 
     def add(self, rows: int, active: int, tokens: int) -> None:
-        """Count one group of rows. The arguments are added to the attributes of the same names."""
+        """Count one group of `rows` rows with together `tokens` tokens, of `active` rows of `forward`."""
         self.calls += 1
-        self.rows += rows
-        self.active += active
         self.tokens += tokens
+        if tokens > PROMPT_TOKENS * rows:
+            self.prompt_calls += 1
+        else:
+            self.rows += rows
+            self.active += active
 
     @property
     def filled(self) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from guideway.engines.base import decode_steps
+from guideway.engines.base import decode_steps, splits_rows
 from guideway.sampling import device_rows
 
 if TYPE_CHECKING:
@@ -26,6 +26,33 @@ STRIDE_SECONDS = 0.05
 Other threads that use the model wait for about this time, or for one pass. The fixed costs of a call are small compared
 to this time.
 """
+
+FEW_TOKENS = 8
+"""Rows with at most this number of tokens to run can run equal numbers of tokens (`_Waiting`)."""
+
+
+class _Waiting:
+    """The tokens of rows that the model must run before the next draw.
+
+    If the engine splits rows (`engines.base.splits_rows`), rows with at most `FEW_TOKENS` tokens run equal numbers of
+    them in a pass, so that all run in one call of the model. A row whose other tokens are left does not draw.
+
+    Attributes:
+        left: The tokens of each row that run in later passes.
+    """
+
+    def __init__(self, count: int, *, equal: bool) -> None:
+        self.left: list[list[int]] = [[]] * count
+        self._equal = equal
+
+    def first(self, ids: list[list[int]]) -> list[list[int]]:
+        """Return the tokens that run in the next pass. `ids`: all tokens of each row that wait."""
+        few = [len(row) for row in ids if len(row) <= FEW_TOKENS] if self._equal else []
+        if not few or (count := min(few)) == max(few):
+            self.left = [[]] * len(ids)
+            return ids
+        self.left = [row[count:] if len(row) <= FEW_TOKENS else [] for row in ids]
+        return [row[:count] if len(row) <= FEW_TOKENS else row for row in ids]
 
 
 def stride(rows: Sequence[Row]) -> None:
@@ -51,16 +78,20 @@ def stride(rows: Sequence[Row]) -> None:
             logits = logits[:, :width]
         if not isinstance(logits, np.ndarray):
             logits = device_rows(logits, [session.device_draw() for session in sessions])
-        taken = [alone(logits[0])] if alone else [take(here) for take, here in zip(takers, logits, strict=True)]
+        if alone:
+            taken = [alone(logits[0])]
+        else:
+            taken = [left or take(here) for left, take, here in zip(pending.left, takers, logits, strict=True)]
         more = [ids for ids in taken if ids is not None]
         over = len(more) < len(taken) or start - begun >= STRIDE_SECONDS
         drawing += perf_counter() - start
-        return None if over else more
+        return None if over else pending.first(more)
 
     model, count = sessions[0].model, len(rows)
     plans = [session._plan() for session in sessions]
     before, waiting = [cache for cache, _ in plans], [ids for _, ids in plans]
-    made = model.run(decode_steps, model.engine, waiting, before, draw)
+    pending = _Waiting(count, equal=count > 1 and splits_rows(model.engine))
+    made = model.run(decode_steps, model.engine, pending.first(waiting), before, draw)
     running = (perf_counter() - begun - drawing) / count
     for row, cache, past, (start, seconds, masking) in zip(rows, made, before, starts, strict=True):
         session = row.session

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from guideway.engines.batching import by_padding
+from guideway.engines.batching import CallCounts, by_padding
 
 
 def _cost(groups: list[list[int]], counts: list[int], call_tokens: int) -> int:
@@ -38,3 +38,13 @@ def test_the_groups_cost_least() -> None:
         groups = by_padding(counts, call_tokens)
         assert sorted(index for group in groups for index in group) == list(range(len(counts)))
         assert _cost(groups, counts, call_tokens) == least
+
+
+def test_calls_for_prompts_are_counted_apart() -> None:
+    counts = CallCounts()
+    assert counts.filled == 1.0
+    counts.add(1, 16, 200)  # a prompt beside 15 rows with one token
+    counts.add(15, 16, 15)
+    counts.add(5, 5, 5)
+    assert (counts.calls, counts.prompt_calls, counts.tokens) == (3, 1, 220)
+    assert counts.filled == 20 / 21

@@ -94,6 +94,8 @@ class LlamaCppEngine:
         self._arranger = Arranger(self._pool, unified=kv_unified)
         self.context_size, self.vocab_size = self._context.size, self._context.vocab_size
         self.supports_rollback = not self._context.recurrent
+        self.counts = self._context.running.counts
+        """The calls of the model so far."""
         self.shortest_prefix = SHORTEST_PREFIX if self._context.recurrent else _SHORTEST_PREFIX
         if self.supports_rollback:  # kept prefixes need cells; states of recurrent models are in main memory
             self.prefix_limit = self._context.cells * self._context.cell_bytes

@@ -82,6 +82,8 @@ class MlxEngine:
         """The groups of rows that ran so far."""
         self.pads_rows = self.supports_rollback and self._try_padding()
         """Whether rows of different lengths can run in one call."""
+        self.splits_rows = self.pads_rows and is_cpu
+        """See `engines.base.splits_rows`."""
 
     @cached_property
     def fingerprint(self) -> str:

@@ -138,6 +138,11 @@ class OnnxEngine:
         """
         return self._rounding is not None
 
+    @property
+    def splits_rows(self) -> bool:
+        """See `engines.base.splits_rows`."""
+        return self.pads_rows and self._call_tokens == CALL_TOKENS
+
     @cached_property
     def batch_tolerance(self) -> float:
         """See `engines.base.batch_tolerance`.
