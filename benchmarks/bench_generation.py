@@ -274,7 +274,7 @@ _KNOWN = {"enum": ["yes", "no", None]}
 TEXTS: dict[str, gw.JsonSchema | None] = {
     "free": None,
     "records": _shape({"identifier": _KNOWN, "profession": _KNOWN}),
-    "strings": _shape({"name": {"type": "string", "minLength": 20, "maxLength": 40}, "known": _KNOWN}),
+    "strings": _shape({"name": {"type": "string", "minLength": 50, "maxLength": 80}, "known": _KNOWN}),
 }
 """The constraints of the cells of different prompts. About two thirds of the tokens of "records" are forced, and about a
 third of those of "strings"."""
