@@ -235,3 +235,35 @@ def test_llama_cpp_lends_its_logits(tmp_path: Path) -> None:
         with pytest.raises(KVCacheFullError, match="kv_cache_tokens="):
             gw.generate(model, texts[:6], max_tokens=40)  # in a later pass
         assert gw.generate(model, "the crab", max_tokens=20) == gw.generate(model, "the crab", max_tokens=20)
+
+
+class Splitting(Passes):
+    """An engine for which rows with equal numbers of new tokens are cheapest. Records these numbers."""
+
+    splits_rows = True
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.counts: list[list[int]] = []
+
+    def forward(self, rows: Any, caches: Any) -> Any:
+        self.counts.append([len(row) for row in rows])
+        return super().forward(rows, caches)
+
+
+def test_rows_run_equal_numbers_of_forced_tokens() -> None:
+    outputs = [gw.Regex(r"([ab]xxbx){3}"), gw.Regex(r"([ab] x){4}"), gw.Regex(r"[ab]{4}xxx[ab]{4}")]
+    requests = [
+        gw.GenerationRequest(prompt, output, sampler=Sampler(1.0), seed=seed)
+        for seed, (prompt, output) in enumerate(product([*PROMPTS, "ab " * 9], outputs))
+    ]
+    model = toy_model(VOCABULARY, SEED, Splitting)
+    expected = step_by_step(toy_model(VOCABULARY, SEED), requests)
+    found = complete(model, requests, batch_size=4)
+    assert [one.tokens for one in found] == [one.tokens for one in expected]
+    assert [one.forced for one in found] == [one.forced for one in expected]
+    counts = [row for row in model.engine.counts if len(row) > 1]  # type: ignore[attr-defined]
+    few = [{count for count in row if count <= strides.FEW_TOKENS} for row in counts]
+    assert all(len(row) == 1 for row in few)
+    assert any(max(row) > strides.FEW_TOKENS for row in counts)
+    assert any(1 < max(row) <= strides.FEW_TOKENS for row in counts)
