@@ -2,8 +2,8 @@
 
     python benchmarks/bench_row_memory.py [--engines onnx,hf,mlx,gguf] [--record]
 
-The bundled `tiny`, float32: a token has 6 layers x 192 x 2 x 4 bytes of keys and values. Each engine runs in a process
-of its own, without sessions, after a run of the same shape with one row. "held": resident memory with the caches after
+The bundled `tiny`, float32: a token has 6 layers x 192 x 2 x 4 bytes of keys and values. Each engine runs in a separate
+process, without sessions, after a run of the same shape with one row. "held": resident memory with the caches after
 the last step. "peak": the largest resident memory. Both are MB more than before the rows. "keys and values": the size
 of the tokens alone.
 """

@@ -43,7 +43,7 @@ def test_the_groups_cost_least() -> None:
 def test_calls_for_prompts_are_counted_apart() -> None:
     counts = CallCounts()
     assert counts.filled == 1.0
-    counts.add(1, 16, 200)  # a prompt beside 15 rows with one token
+    counts.add(1, 16, 200)  # a prompt, while 15 other rows have one token
     counts.add(15, 16, 15)
     counts.add(5, 5, 5)
     assert (counts.calls, counts.prompt_calls, counts.tokens) == (3, 1, 220)
