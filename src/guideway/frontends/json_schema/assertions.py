@@ -277,14 +277,16 @@ def join(left: Conjunction, right: Conjunction) -> Conjunction:
 def merge(left: TypeAssertions, right: TypeAssertions) -> TypeAssertions | None:
     """Return the assertions of both arguments together, or None if no type remains."""
     types = left.types & right.types
-    if left.types == types and not right.object and right.unconstrained:
+    part, added = left.object, right.object
+    if added is None and left.types == types and right.unconstrained:
         return left
-    if right.types == types and not left.object and left.unconstrained:
+    if part is None and right.types == types and left.unconstrained:
         return right
     if types == OBJECT and left.composites is None and right.composites is None:  # the most frequent case
-        part = left.object or right.object
-        if left.object and right.object:
-            part = _objects(left.object, right.object)
+        if part is None or added is None:
+            part = part or added
+        else:
+            part = _objects(part, added)
             if part is None:
                 return None
         return TypeAssertions(OBJECT, object=part)
@@ -380,11 +382,14 @@ def implies(assertions: TypeAssertions, other: TypeAssertions) -> bool:
         return False
     if not (asked.forbidden <= part.forbidden and asked.required.keys() <= part.required.keys()):
         return False
-    return all(
-        any(rules.names.get(name, ANYTHING) >= conjunction for rules in part.rule_sets)
-        for inner in asked.rule_sets
-        for name, conjunction in inner.names.items()
-    ) and not any(inner.patterns or inner.additional for inner in asked.rule_sets)
+    return not asked.rule_sets or (
+        all(
+            any(rules.names.get(name, ANYTHING) >= conjunction for rules in part.rule_sets)
+            for inner in asked.rule_sets
+            for name, conjunction in inner.names.items()
+        )
+        and not any(inner.patterns or inner.additional for inner in asked.rule_sets)
+    )
 
 
 def _smaller_limit(left: int | None, right: int | None) -> int | None:
@@ -537,15 +542,19 @@ def _objects(left: ObjectAssertions, right: ObjectAssertions) -> ObjectAssertion
     if right.required:
         if forbidden and not forbidden.isdisjoint(right.required):
             return None
-        required = {**required, **right.required}
+        if not right.required.keys() <= required.keys():
+            required = {**required, **right.required}
     if right.forbidden:
         if not right.forbidden.isdisjoint(required):
             return None
         forbidden = forbidden | right.forbidden
-    if right.rule_sets and right.rule_sets is not rule_sets:
-        new = [rules for rules in right.rule_sets if rules not in rule_sets] if rule_sets else right.rule_sets
-        rule_sets = (*rule_sets, *new)
-    maximum = _smaller_limit(left.maximum, right.maximum)
+    if not rule_sets:
+        rule_sets = right.rule_sets
+    elif right.rule_sets is not rule_sets:
+        for rules in right.rule_sets:
+            if rules not in rule_sets:
+                rule_sets = (*rule_sets, rules)
+    maximum = right.maximum if left.maximum is None else _smaller_limit(left.maximum, right.maximum)
     minimum = left.minimum if left.minimum > right.minimum else right.minimum
     if maximum is not None and max(minimum, len(required)) > maximum:
         return None

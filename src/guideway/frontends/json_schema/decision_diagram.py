@@ -163,7 +163,7 @@ class _DecisionDiagram(Formulas):
         self._same: dict[Any, int] = {}
         self._same_of: dict[int, int] = {}
         self._listed: list[tuple[Cube, PropertyRules]] = []
-        self._orders: list[tuple[str, ...]] = []  # the keys that each schema lists, in its order
+        self._orders: dict[tuple[str, ...], frozenset[str]] = {}  # the keys that each schema lists, in its order
         self._open: list[PropertyRules] = []  # property rules with a condition on all keys that they do not name
         self._disjoint: dict[tuple[int, int], bool] = {}
         self._emptiness = EmptinessTest()
@@ -251,7 +251,7 @@ class _DecisionDiagram(Formulas):
             if part.demands:
                 raise TooComplex
             for rules in part.rule_sets:
-                self._orders.append(tuple(rules.names))
+                self._orders[tuple(rules.names)] = frozenset(rules.names)
                 for name, one in rules.names.items():
                     self._note(name, one)
                 if not rules.patterns and rules.additional and rules.additional != NOTHING:
@@ -860,10 +860,11 @@ class _DecisionDiagram(Formulas):
         same: dict[Any, int] = {}
         left: dict[Any, list[Formula]] = {}
         for cell in cells:
+            given = {var: cell}
             parts: list[Formula] = []
             shape: list[Any] = []
             for part in rest:
-                made = self._assumed(part, {var: cell})
+                made = self._assumed(part, given)
                 if made is False:
                     break
                 if made is not True:
@@ -1006,10 +1007,18 @@ class _DecisionDiagram(Formulas):
             ordered = {name: names.get(name, ANYTHING) for name in self._in_order(mentioned)}
             rule_sets.insert(0, PropertyRules(ordered, (), closed))
         for held, rules in self._listed:
-            if all(not cube.get(var, self._full[var]) & ~bits for var, bits in held.items()):
+            if self._implies(cube, held):
                 rule_sets.append(PropertyRules(dict.fromkeys(rules.names, ANYTHING), (), None, True))
         part.rule_sets = tuple(rule_sets)
         return part
+
+    def _implies(self, cube: Cube, other: Cube) -> bool:
+        """Return whether the conditions of `cube` imply those of `other`."""
+        full = self._full
+        for var, bits in other.items():  # noqa: SIM110  # faster than `all`
+            if cube.get(var, full[var]) & ~bits:
+                return False
+        return True
 
     def _in_order(self, mentioned: dict[str, None]) -> dict[str, None]:
         """Return the keys in the order in which objects of the generation profile are written.
@@ -1017,7 +1026,7 @@ class _DecisionDiagram(Formulas):
         The keys of the schemas whose keys are all in `mentioned` come first, in the order of these schemas. The other
         keys follow in the order in which they were recorded.
         """
-        lists = [names for names in self._orders if all(name in mentioned for name in names)]
+        lists = [names for names, each in self._orders.items() if each <= mentioned.keys()]
         return dict.fromkeys(
             (*(name for names in lists for name in names), *sorted(mentioned, key=self._keys.__getitem__))
         )

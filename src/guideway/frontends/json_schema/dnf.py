@@ -455,7 +455,8 @@ class Expander(SchemaGraph):
             if state.waiting and not self._settle(state, tracked):
                 continue
             if not state.disjunctions:
-                found += ((assertions, state.evaluated) for assertions in self.expand_composites(state.assertions))
+                for assertions in self.expand_composites(state.assertions):
+                    found.append((assertions, state.evaluated))  # nearly always one
                 continue
             stack += reversed(self._branches(state))
         self._depth -= 1
@@ -615,9 +616,19 @@ class Expander(SchemaGraph):
         listed = _only_keys(current)
         for choice in choices:
             assertions, conjuncts, evaluated = choice
-            if listed is not None and assertions is not None and _requires_other_key(assertions, listed):
+            added = None if assertions is None else assertions.object
+            if (
+                listed is not None
+                and added is not None
+                and assertions.types == OBJECT  # type: ignore[union-attr]  # not None, as `added`
+                and not added.required.keys() <= listed
+            ):
                 continue
-            if conjuncts and not done.isdisjoint([one ^ 1 for one in conjuncts]):
+            if conjuncts and (
+                conjuncts[0] ^ 1 in done
+                if len(conjuncts) == 1  # nearly always
+                else not done.isdisjoint([one ^ 1 for one in conjuncts])
+            ):
                 continue
             held = assertions is None or (not current.types & ~assertions.types and implies(current, assertions))
             if (
@@ -633,12 +644,7 @@ class Expander(SchemaGraph):
             merged = current if held or assertions is None else merge(current, assertions)
             if merged is None or (conjuncts and not self._agree(merged, conjuncts)):
                 continue
-            if (
-                not held
-                and assertions is not None
-                and assertions.object is not None
-                and self._has_unsatisfiable_key(merged, assertions.object)
-            ):
+            if not held and added is not None and added.required and self._has_unsatisfiable_key(merged, added):
                 continue
             live.append((merged, conjuncts, evaluated))
             left.append(choice)
@@ -1030,13 +1036,6 @@ def _only_keys(assertions: TypeAssertions) -> Set[str] | None:
             if rules.additional is not None and 1 in rules.additional and not rules.patterns:
                 return rules.names.keys()
     return None
-
-
-def _requires_other_key(assertions: TypeAssertions, listed: Set[str]) -> bool:
-    """Return whether assertions allow only objects, and require a key that is not in `listed`."""
-    return (
-        assertions.types == OBJECT and assertions.object is not None and not assertions.object.required.keys() <= listed
-    )
 
 
 @dataclass(slots=True, eq=False)

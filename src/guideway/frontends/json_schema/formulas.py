@@ -47,14 +47,17 @@ class AllOf:
     """A conjunction of a cube and of the formulas in `rest`.
 
     `weight` and `weight_negated` cache the results of `Formulas._weight`, here and in the other classes; -1: not known.
-    `variables` caches the result of `_variables`, here and in the other classes; None: not known.
+    `variables` caches the result of `_variables`, and `key` that of `structural_key`, here and in the other classes;
+    None: not known. `size` caches the number of conditions of the cube and the sum of their bits.
     """
 
-    __slots__ = ("cube", "rest", "variables", "weight", "weight_negated")
+    __slots__ = ("cube", "key", "rest", "size", "variables", "weight", "weight_negated")
 
     def __init__(self, cube: Cube, rest: tuple[Formula, ...] = ()) -> None:
         self.cube = cube
         self.rest = rest
+        self.key: Any = None
+        self.size: tuple[int, int] | None = None
         self.variables: Set[int] | None = None if rest else cube.keys()
         self.weight = self.weight_negated = -1.0
 
@@ -62,10 +65,11 @@ class AllOf:
 class Not:
     """The negation of a cube: at least one of its conditions fails."""
 
-    __slots__ = ("cube", "variables", "weight", "weight_negated")
+    __slots__ = ("cube", "key", "variables", "weight", "weight_negated")
 
     def __init__(self, cube: Cube) -> None:
         self.cube = cube
+        self.key: Any = None
         self.variables: Set[int] = cube.keys()
         self.weight = self.weight_negated = -1.0
 
@@ -249,7 +253,7 @@ class Formulas:
                         if single[var] == self._full[var]:
                             return True
                     continue
-                shape = frozenset(one.cube.items()) if isinstance(one, AllOf) and not one.rest else None
+                shape = structural_key(one) if isinstance(one, AllOf) and not one.rest else None
                 if shape is None or shape not in seen:
                     made.append(one)
                     seen.add(shape)
@@ -269,7 +273,7 @@ class Formulas:
         seen: dict[Any, int] = {}
         never: list[Formula] = []  # parts that occur twice: if such a part holds, at least two parts hold
         parts = list(parts)
-        sizes = [(len(one.cube), sum(one.cube.values())) for one in parts if isinstance(one, AllOf) and not one.rest]
+        sizes = [_size(one) for one in parts if isinstance(one, AllOf) and not one.rest]
         differ = len(set(sizes)) == len(sizes)  # True: no two cubes are equal
         for part in parts:
             if part is False:
@@ -278,7 +282,7 @@ class Formulas:
                 true += 1
                 continue
             cube = not differ and isinstance(part, AllOf) and not part.rest
-            shape = frozenset(part.cube.items()) if cube else id(part)  # type: ignore[union-attr]  # as above
+            shape = structural_key(part) if cube else id(part)
             if shape not in seen:
                 made.append(part)
             seen[shape] = seen.get(shape, 0) + 1
@@ -443,12 +447,22 @@ def _variables(one: AllOf | Not | AnyOf | ExactlyOne) -> Set[int]:
     return found or frozenset()
 
 
+def _size(one: AllOf) -> tuple[int, int]:
+    if one.size is None:
+        one.size = len(one.cube), sum(one.cube.values())
+    return one.size
+
+
 def structural_key(one: Formula) -> Any:
     """Return a key that equal cubes share, and another one that equal negated cubes share. Others: the object's id."""
     if isinstance(one, AllOf) and not one.rest:
-        return frozenset(one.cube.items())
+        if one.key is None:
+            one.key = frozenset(one.cube.items())
+        return one.key
     if isinstance(one, Not):
-        return (False, frozenset(one.cube.items()))
+        if one.key is None:
+            one.key = (False, frozenset(one.cube.items()))
+        return one.key
     return id(one)
 
 
@@ -456,5 +470,7 @@ def product(weights: Iterable[float]) -> float:
     """Return the product of the weights, at most 1e200."""
     made = 1.0
     for weight in weights:
-        made = min(1e200, made * weight)
+        made *= weight
+        if made > 1e200:
+            made = 1e200
     return made

@@ -7,6 +7,7 @@ keys and items. The answer True is reliable. False means that the comparison doe
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 from guideway.frontends.json_schema.assertions import (
     ANYTHING,
@@ -28,6 +29,7 @@ from guideway.frontends.json_schema.parse import KEYWORD_NAMES, SchemaGraph
 __all__ = ["Implications"]
 
 _MAX_DEPTH = 8
+_ANY_ARRAY, _ANY_OBJECT = ArrayAssertions(), ObjectAssertions()
 MAX_COMPARED = 200_000
 """The maximum number of keys that one `Implications` compares. After that, no further property rules are compared."""
 
@@ -37,8 +39,13 @@ class Implications:
 
     def __init__(self, graph: SchemaGraph) -> None:
         self._graph = graph
-        self._known: dict[tuple[Conjunction, int], bool] = {}
-        self._excluded: dict[tuple[Conjunction, int], bool] = {}
+        # the answers of `implies` and `excludes`, by the literal and then by the conjunction
+        self._known: dict[int, dict[Conjunction, bool]] = {}
+        self._excluded: dict[int, dict[Conjunction, bool]] = {}
+        # by conjunction: its even literals, and the even literals whose negations it contains
+        self._split: dict[Conjunction, tuple[Conjunction, tuple[int, ...]]] = {}
+        # by object assertions and key, the result of `_conditions_of`
+        self._conditions: dict[ObjectAssertions, dict[str | None, Conjunction]] = {}
         self._assertions: dict[Conjunction, TypeAssertions | None] = {}
         self._same: dict[Hashable, int] = {}
         self._same_of: dict[int, int] = {}
@@ -47,15 +54,22 @@ class Implications:
 
     def excludes(self, conjunction: Conjunction, literal: int) -> bool:
         """Return True if it is shown that no value meets both the conjunction and the even literal."""
-        key = conjunction, literal
-        found = self._excluded.get(key)
+        known = self._excluded.setdefault(literal, {})
+        found = known.get(conjunction)
         if found is None:
-            positive = frozenset(one for one in conjunction if not one & 1)
+            positive, negated = self._signs(conjunction)
             both = positive | {literal}
-            found = self._assertions_of(both) is None or any(
-                one & 1 and self.implies(both, one ^ 1) for one in conjunction
-            )
-            self._excluded[key] = found
+            found = self._assertions_of(both) is None or any(self.implies(both, one) for one in negated)
+            known[conjunction] = found
+        return found
+
+    def _signs(self, conjunction: Conjunction) -> tuple[Conjunction, tuple[int, ...]]:
+        """Return the even literals of a conjunction, and the even literals whose negations it contains."""
+        found = self._split.get(conjunction)
+        if found is None:
+            negated = tuple(one ^ 1 for one in conjunction if one & 1)
+            positive = frozenset(one for one in conjunction if not one & 1) if negated else conjunction
+            found = self._split[conjunction] = positive, negated
         return found
 
     def implies(self, conjunction: Conjunction, literal: int) -> bool:
@@ -64,51 +78,50 @@ class Implications:
             return True
         if literal & 1:
             return False
-        key = conjunction, literal
-        found = self._known.get(key)
+        known = self._known.setdefault(literal, {})
+        found = known.get(conjunction)
         if found is None:
             if self._depth >= _MAX_DEPTH:
                 return False
-            self._known[key] = False  # the answer during the comparison, so that it ends for recursive schemas
+            known[conjunction] = False  # the answer during the comparison, so that it ends for recursive schemas
             self._depth += 1
             try:
-                found = self._known[key] = self._compare(conjunction, literal)
+                found = known[conjunction] = self._compare(conjunction, literal)
             finally:
                 self._depth -= 1
         return found
 
     def _compare(self, conjunction: Conjunction, literal: int) -> bool:
         same = self._canonical(literal)
-        if any(not one & 1 and one and self._canonical(one) == same for one in conjunction):
-            return True
+        positive, _ = self._signs(conjunction)
+        for one in positive:
+            if one and self._canonical(one) == same:
+                return True
         analysis = self._graph.analysis(self._graph.places[literal >> 1])
         if analysis.conjuncts or analysis.applicators or analysis.unevaluated is not None:
             return False
-        assumed, required = self._assertions_of(frozenset(one for one in conjunction if not one & 1)), analysis.own
+        assumed, required = self._assertions_of(positive), analysis.own
         if assumed is None:
             return True
         if assumed.types & ~required.types or required.composites is not None or required.number or required.string:
             return False
-        if (
-            required.array
-            and assumed.types & ARRAY
-            and not self._arrays(assumed.array or ArrayAssertions(), required.array)
-        ):
+        if required.array and assumed.types & ARRAY and not self._arrays(assumed.array or _ANY_ARRAY, required.array):
             return False
         if required.object and assumed.types & OBJECT:
-            return self._objects(assumed.object or ObjectAssertions(), required.object)
+            return self._objects(assumed.object or _ANY_OBJECT, required.object)
         return True
 
     def _assertions_of(self, conjunction: Conjunction) -> TypeAssertions | None:
         """Return assertions that each value of a conjunction of even literals meets. None: there is no such value."""
-        if conjunction not in self._assertions:
-            made: TypeAssertions | None = UNCONSTRAINED
-            for one in conjunction:
-                analysis = self._graph.analysis(self._graph.places[one >> 1])
-                if made is not None and analysis.unevaluated is None and analysis.own is not UNCONSTRAINED:
-                    made = merge(made, analysis.own)
-            self._assertions[conjunction] = made
-        return self._assertions[conjunction]
+        if conjunction in self._assertions:
+            return self._assertions[conjunction]
+        made: TypeAssertions | None = UNCONSTRAINED
+        for one in conjunction:
+            analysis = self._graph.analysis(self._graph.places[one >> 1])
+            if made is not None and analysis.unevaluated is None and analysis.own is not UNCONSTRAINED:
+                made = merge(made, analysis.own)
+        self._assertions[conjunction] = made
+        return made
 
     def _canonical(self, literal: int) -> int:
         """Return the first literal of a schema with the same keywords, resource and dynamic scope."""
@@ -166,17 +179,25 @@ class Implications:
         self._compared += 1 + len(required.names)
         if self._compared > MAX_COMPARED:
             return False
-        if others and not self._all(_conditions_of(assumed, None), others):
+        known = self._conditions.setdefault(assumed, {})
+        if None not in known:
+            known[None] = _conditions_of(assumed, None)
+        if others and not self._all(known[None], others):
             return False
-        names = dict.fromkeys(required.names)
+        names: dict[str, Any] = {}
+        names.update(required.names)
         if others:  # else nothing is required of other keys
             for rules in assumed.rule_sets:
-                names.update(dict.fromkeys(rules.names))
+                names.update(rules.names)
             self._compared += len(names)
         for name in names:
             condition = required.names.get(name, others)
-            if condition and name not in assumed.forbidden and not self._all(_conditions_of(assumed, name), condition):
-                return False
+            if condition and name not in assumed.forbidden:
+                held = known.get(name)
+                if held is None:
+                    held = known[name] = _conditions_of(assumed, name)
+                if not condition <= held and not self._all(held, condition):
+                    return False
         return True
 
 

@@ -6,7 +6,7 @@ key classes of the other keys. Key classes with equal values share an open prope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Set
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -28,6 +28,7 @@ from guideway.frontends.json_schema.assertions import (
     ArrayAssertions,
     Conjunction,
     CountedDisjunction,
+    Demand,
     NumberAssertions,
     ObjectAssertions,
     PropertyRules,
@@ -92,9 +93,12 @@ Tests = dict[tuple[str, object], Test]
 """Tests of keys, by ("pattern", the pattern) or ("keys", a condition on keys)."""
 
 DemandTests = list[
-    tuple[int, Conjunction, frozenset[str], dict[str, Conjunction], list[tuple[tuple[str, object], bool]]]
+    tuple[
+        int, Conjunction, frozenset[str], dict[str, Conjunction], list[tuple[tuple[str, object], bool]], dict[str, bool]
+    ]
 ]
-"""For each demand: mark, value, excluded names, named values, and the tests of the key with their required results."""
+"""For each demand: mark, value, excluded names, named values, the tests of the key with their required results, and by
+key whether it passes these tests (as far as known)."""
 
 _SERIALS = count()
 _NO_RULES = PropertyRules()
@@ -139,15 +143,19 @@ class ObjectLowering:
         self._style = style
         self._node_of = node_of
         self._met: dict[tuple[Hashable, str], bool] = {}  # by the identifier of a test, and the key
+        self._met_demands: dict[Demand, dict[str, bool]] = {}  # whether a key passes the tests of a demand
         self._properties: dict[tuple[str, int | tuple[int], bool, int], Property] = {}
         # by (punctuation, demands), and then by the condition on the value
         self._values: dict[tuple[int, Applied], dict[Conjunction, Value]] = {}
-        # by the identities of property rules: the rules, and the conditions on the keys that they name
-        self._known_conditions: dict[Hashable, tuple[tuple[PropertyRules, ...], dict[str, Conjunction]]] = {}
+        # by (punctuation, demands), and then by key and condition: the properties of optional keys
+        self._optional: dict[tuple[int, Applied], dict[tuple[str, Conjunction], Property]] = {}
+        # by property rules: the keys that they name (the values have no meaning), and the conditions on these keys
+        self._named: dict[tuple[PropertyRules, ...], dict[str, Any]] = {}
+        self._known_conditions: dict[tuple[PropertyRules, ...], dict[str, Conjunction]] = {}
         # by punctuation and content of assertions: the assertions, and the node; the assertions are stored so that the
         # identities in the key stay valid
         self._nodes: dict[Hashable, tuple[ObjectAssertions, Object | None]] = {}
-        # by the named keys, and by the values and languages of the classes of the other keys
+        # by the named keys, and by the value, or the values and languages, of the classes of the other keys
         self._open_entries: dict[Hashable, tuple[Property, ...]] = {}
         self._marks = 0  # the identity of the punctuation of the current nesting level
         self._serial = next(_SERIALS)  # distinguishes the tests of this instance in the caches of strings.py
@@ -172,7 +180,7 @@ class ObjectLowering:
                 return self._plain(part, rules, marks)
         key = (
             id(marks),
-            tuple(map(id, part.rule_sets)),
+            part.rule_sets,
             tuple(part.required),
             part.forbidden,
             part.minimum,
@@ -196,25 +204,33 @@ class ObjectLowering:
         keys = tests.get(("keys", part.keys)) if part.keys else None
         entries = []
         excepted, applied = _applied_to_all(part, names, demand_tests)
-        known, required = self._read_by_all(applied), part.required
+        required = part.required
         missed = counted_disjunction.missing if counted_disjunction else {}
-        properties = self._properties
-        for name, conjunction in self._conditions(part, names, tests).items():
-            missing = missed.get(name, 0) if missed else 0
-            if 1 in conjunction or (keys is not None and not self._passes(name, keys)):
-                if name in required:
-                    return None
-                if missing:  # the key is always absent
-                    entries.append(self._property(name, self._node_of(NOTHING), False, missing))
-                continue
-            value: Value | None
-            if name in excepted:
-                value = self._entry(part, conjunction, name, partial(self._passes, name), tests, demand_tests, place)
-            elif (value := known.get(conjunction)) is None:
-                value = self._read_by(conjunction, applied, place)
-            identity = value if type(value) is int else (id(value),)  # as in `_property`
-            entry = properties.get((name, identity, name in required, missing))
-            entries.append(entry or self._property(name, value, name in required, missing))
+        conditions = self._conditions(part, names, tests)
+        # these are treated one by one: whether they have a property, and which, depends on more than their condition
+        special = conditions if keys is not None else {*required, *excepted, *missed}
+        known = self._optional.setdefault((self._marks, applied), {})
+        for name, conjunction in conditions.items():
+            is_special = name in special
+            entry = None if is_special else known.get((name, conjunction))
+            if entry is None:
+                missing = missed.get(name, 0)
+                if 1 in conjunction or (keys is not None and not self._passes(name, keys)):
+                    if name in required:
+                        return None
+                    if missing:  # the key is always absent
+                        entries.append(self._property(name, self._node_of(NOTHING), False, missing))
+                    continue
+                if name in excepted:
+                    value = self._entry(
+                        part, conjunction, name, partial(self._passes, name), tests, demand_tests, place
+                    )
+                else:
+                    value = self._read_by(conjunction, applied, place)
+                entry = self._property(name, value, name in required, missing)
+                if not is_special:
+                    known[name, conjunction] = entry
+            entries.append(entry)
         others = self._open(part, names, tests, demand_tests, place)
         ordered = self._style.key_order == "schema"
         limits = part.minimum, part.maximum
@@ -305,11 +321,16 @@ class ObjectLowering:
         A finite test is one whose keys `finite_texts` lists. Its language in `tests` is replaced by `Literals`. The
         values of the returned dict have no meaning.
         """
-        names: dict[str, Any] = {}
-        for rules in part.rule_sets:
-            names.update(rules.names)
+        named = self._named.get(part.rule_sets)
+        if named is None:
+            named = {}
+            for rules in part.rule_sets:
+                named.update(rules.names)
+            self._named[part.rule_sets] = named
+        names: dict[str, Any] = dict(named)
         names.update(part.required)
-        names.update(dict.fromkeys(sorted(part.forbidden)))
+        if part.forbidden:
+            names.update(dict.fromkeys(sorted(part.forbidden)))
         for counted_disjunction in part.counted_disjunctions:
             names.update(counted_disjunction.readings)
         for demand in part.demands:
@@ -340,12 +361,10 @@ class ObjectLowering:
 
     def _conditions(self, part: ObjectAssertions, names: dict[str, None], tests: Tests) -> dict[str, Conjunction]:
         """Return, for each key of `names`, the condition of all property rules on its value. Forbidden keys: `NOTHING`."""
-        key = tuple(map(id, part.rule_sets))
-        known = self._known_conditions.get(key)
-        if known is None:
-            own = dict.fromkeys(name for rules in part.rule_sets for name in rules.names)
-            known = self._known_conditions[key] = part.rule_sets, self._new_conditions(part.rule_sets, own, tests)
-        made = known[1]
+        made = self._known_conditions.get(part.rule_sets)
+        if made is None:
+            named = self._named[part.rule_sets]
+            made = self._known_conditions[part.rule_sets] = self._new_conditions(part.rule_sets, named, tests)
         if len(names) > len(made):
             others = {name: None for name in names if name not in made}
             made = {**made, **self._new_conditions(part.rule_sets, others, tests)}
@@ -397,14 +416,22 @@ class ObjectLowering:
             place: The JSON Pointer that errors name.
         """
         applied = []
-        for mark, value, names, named, conditions in demand_tests:
+        for mark, value, names, named, conditions, known in demand_tests:
             named_value = named.get(name) if named and name is not None else None
             if named_value is not None:
                 applied.append((mark, named_value))
             elif name in names or 1 in value:
                 continue
-            elif not conditions or all(holds(tests[key]) is should for key, should in conditions):
+            elif not conditions:
                 applied.append((mark, value))
+            else:
+                met = None if name is None else known.get(name)
+                if met is None:
+                    met = all(holds(tests[key]) is should for key, should in conditions)
+                    if name is not None:
+                        known[name] = met
+                if met:
+                    applied.append((mark, value))
         counted_disjunction = None
         if name is not None and part.counted_disjunctions:
             counted_disjunction = next(
@@ -438,43 +465,43 @@ class ObjectLowering:
         that it allows are known to meet the demand.
         """
         readings: Readings = [(0, conjunction)]
-        for n, (mark, value) in enumerate(applied):
+        negated: list[tuple[int, int]] = []  # for demands of the negation of one schema: the mark, and the schema
+        for mark, value in applied:
+            schema = _negated_schema(value)
+            if schema:
+                negated.append((mark, schema))
             made: dict[int, Conjunction] = {}  # by the marks of all demands that every value is known to meet
             for marks, one in readings:
                 met = join(one, value)
-                for found, each in ((marks | mark, met), (marks, one)):
-                    if 1 in each or (found == marks and met == one) or (found != marks and self._never(one, value)):
-                        continue
-                    whole = found | self._marks_of(each, found, applied[: n + 1])
-                    known = made.get(whole)
-                    if known is None or len(each) < len(known):
-                        made[whole] = each
+                # left out if no value that meets `one` is known to meet the demand
+                if 1 not in met and not (schema and self._implications.implies(one, schema)):
+                    self._add_reading(made, marks | mark, met, negated)
+                if met != one:
+                    self._add_reading(made, marks, one, negated)
             readings = list(made.items())
             check_readings(len(readings), place)
         return readings
 
-    def _marks_of(self, conjunction: Conjunction, marks: int, applied: Applied) -> int:
-        """Return the marks, except those in `marks`, of demands that all values of a conjunction are known to meet."""
-        found = 0
-        for mark, value in applied:
-            if not mark & marks and len(value) == 1:
-                (literal,) = value
-                if literal & 1 and literal > 1 and self._implications.excludes(conjunction, literal ^ 1):
-                    found |= mark
-        return found
+    def _add_reading(
+        self, readings: dict[int, Conjunction], marks: int, conjunction: Conjunction, negated: list[tuple[int, int]]
+    ) -> None:
+        """Add a reading, with the marks of all demands that every value of the conjunction is known to meet.
 
-    def _never(self, conjunction: Conjunction, value: Conjunction) -> bool:
-        """Return True if it is shown that no value that meets `conjunction` meets `value`.
-
-        This is tried only if `value` is the negation of one schema. False also means that it was not shown.
+        Args:
+            readings: The conditions by marks. Of two readings with equal marks, the one with fewer literals remains.
+            marks: The marks of the reading.
+            conjunction: The condition on the value.
+            negated: The demands that a value meets if it violates a schema: the mark of each, and the schema.
         """
-        if len(value) != 1:
-            return False
-        (literal,) = value
-        return bool(literal & 1) and self._implications.implies(conjunction, literal ^ 1)
+        whole = marks
+        for mark, schema in negated:
+            if not mark & marks and self._implications.excludes(conjunction, schema):
+                whole |= mark
+        known = readings.get(whole)
+        if known is None or len(conjunction) < len(known):
+            readings[whole] = conjunction
 
-    @staticmethod
-    def _demand_tests(part: ObjectAssertions) -> DemandTests:
+    def _demand_tests(self, part: ObjectAssertions) -> DemandTests:
         """Return the demands of an object as `DemandTests`. The mark of demand i is bit i."""
         made: DemandTests = []
         for bit, demand in enumerate(part.demands):
@@ -482,7 +509,8 @@ class ObjectLowering:
             conditions += [(("pattern", one), False) for one, _ in demand.outside]
             if demand.keys:
                 conditions.append((("keys", demand.keys), True))
-            made.append((1 << bit, demand.value, demand.names, dict(demand.named), conditions))
+            known = self._met_demands.setdefault(demand, {}) if conditions else {}
+            made.append((1 << bit, demand.value, demand.names, dict(demand.named), conditions, known))
         return made
 
     def _open(
@@ -494,8 +522,8 @@ class ObjectLowering:
             and any(rules.has_properties for rules in part.rule_sets)
             and all(rules.additional is None for rules in part.rule_sets)
         )
-        if not tests and (closed or any(rules.additional and 1 in rules.additional for rules in part.rule_sets)):
-            return ()
+        if not tests:
+            return () if closed else self._open_without_tests(part, names, demand_tests, place)
         # Only infinite tests are needed here: `names` has all keys that finite tests list (see `_names`).
         infinite = [key for key, (_, language) in tests.items() if finite_texts(language) is None]
         if part.keys and ("keys", part.keys) not in infinite:
@@ -522,7 +550,26 @@ class ObjectLowering:
             found.append((self._entry(part, conjunction, None, holds, tests, demand_tests, place), language))
         if not found:
             return ()
-        key = tuple(names), tuple(found)
+        return self._known_open_entries((tuple(names), tuple(found)), found, names)
+
+    def _open_without_tests(
+        self, part: ObjectAssertions, names: dict[str, None], demand_tests: DemandTests, place: str
+    ) -> tuple[Property, ...]:
+        """Return the open property if the object has no tests of keys. All keys that are not in `names` have one class."""
+        conjunction = ANYTHING
+        for rules in part.rule_sets:
+            if rules.additional:
+                conjunction = join(conjunction, rules.additional)
+        if 1 in conjunction:
+            return ()
+        applied = tuple((mark, value) for mark, value, *_ in demand_tests if 1 not in value)
+        value = self._read_by(conjunction, applied, place)
+        return self._known_open_entries((tuple(names), value), ((value, ANY_TEXT),), names)
+
+    def _known_open_entries(
+        self, key: Hashable, found: Collection[tuple[Value, Regular]], names: dict[str, None]
+    ) -> tuple[Property, ...]:
+        """Return `open_entries(found, names, …)`. The results are cached by `key`, which identifies the arguments."""
         made = self._open_entries.get(key)
         if made is None:
             made = self._open_entries[key] = open_entries(found, names, self._style.quoted)
@@ -978,7 +1025,7 @@ def _applied_to_all(
     """
     excepted: set[str] = set()
     applied = []
-    for mark, value, excluded, named, conditions in demand_tests:
+    for mark, value, excluded, named, conditions, _ in demand_tests:
         excepted.update(named)
         if 1 not in value:
             if conditions:
@@ -988,6 +1035,14 @@ def _applied_to_all(
     for counted_disjunction in part.counted_disjunctions:
         excepted.update(counted_disjunction.readings)
     return excepted, tuple(applied)
+
+
+def _negated_schema(value: Conjunction) -> int:
+    """Return the even literal of the schema if a conjunction is the negation of one schema, else 0."""
+    if len(value) != 1:
+        return 0
+    (literal,) = value
+    return literal ^ 1 if literal & 1 else 0
 
 
 def _widest(parts: Iterable[_Part | None]) -> list[_Part | None]:
