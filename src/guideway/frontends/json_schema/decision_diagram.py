@@ -106,9 +106,11 @@ _OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
 
 # Known splits of a conjunction: its formulas; for each variable by which they may be split, the class sets of the
 # variable that occur in them; and, by variable and its allowed classes, the result of `_by_cells`.
-_Prepared = tuple[
-    tuple[Formula, ...], dict[int, set[int]], dict[tuple[int, int], list[tuple[int, tuple[Formula, ...]]]]
-]
+_Prepared = tuple[tuple[Formula, ...], dict[int, set[int]], dict[tuple[int, int], list["_Cell"]]]
+
+# Classes of a variable, as a class set; the formulas that they leave; and their conjunction, if it is the same with every
+# cube, else None.
+_Cell = tuple[int, tuple[Formula, ...], AllOf | None]
 
 
 class _Key:
@@ -816,9 +818,7 @@ class _DecisionDiagram(Formulas):
             known = self._split_by[shape] = rest, {var: masks[var] for var in order}, {}
         return known
 
-    def _by_variable(
-        self, one: AllOf, var: int, split: list[tuple[int, tuple[Formula, ...]]], most: float
-    ) -> tuple[list[Formula], float] | None:
+    def _by_variable(self, one: AllOf, var: int, split: list[_Cell], most: float) -> tuple[list[Formula], float] | None:
         """Split a formula by the classes of a variable.
 
         Args:
@@ -831,21 +831,32 @@ class _DecisionDiagram(Formulas):
             One formula for each class set that allows an object, and the sum of their weights. None if that sum is at
             least `most`.
         """
-        made: list[Formula] = []
+        found: list[tuple[int, Formula, AllOf | None]] = []
         weight = 0.0
-        for cell, rest in split:
-            part = self._restricted(one, var, cell, rest)
-            if part is False:
-                continue
-            weight += self._parts_weight(part)
+        for cell, rest, shared in split:
+            part: Formula
+            if shared is None:
+                part = self._restricted(one, var, cell, rest)
+                if part is False:
+                    continue
+                weight += self._parts_weight(part)
+            else:
+                part = shared
+                if shared.weight >= 0:  # known from another cube: a step as well, so that the limit is the same
+                    self._spend(1)
+                weight += self._parts_weight(shared)
             if weight >= most:
                 return None
+            found.append((cell, part, shared))
+        made: list[Formula] = []
+        for cell, part, shared in found:
+            if shared is not None:
+                part = AllOf({**one.cube, var: cell}, shared.rest)
+                part.weight = shared.weight
             made.append(part)
         return made, weight
 
-    def _by_cells(
-        self, rest: tuple[Formula, ...], var: int, allowed: int, masks: set[int]
-    ) -> list[tuple[int, tuple[Formula, ...]]]:
+    def _by_cells(self, rest: tuple[Formula, ...], var: int, allowed: int, masks: set[int]) -> list[_Cell]:
         """Return the class sets of a variable that leave different formulas, each with these formulas.
 
         Args:
@@ -874,7 +885,13 @@ class _DecisionDiagram(Formulas):
                 key = tuple(shape)
                 same[key] = same.get(key, 0) | cell
                 left[key] = parts
-        return [(cell, tuple(left[key])) for key, cell in same.items()]
+        return [(cell, tuple(left[key]), self._shared(left[key])) for key, cell in same.items()]
+
+    def _shared(self, rest: list[Formula]) -> AllOf | None:
+        """Return the conjunction of formulas if it is the same with every cube: they imply no condition on a variable."""
+        if self._values_at or any(isinstance(part, AllOf) for part in rest):
+            return None
+        return AllOf({}, tuple({structural_key(part): part for part in rest}.values()))
 
     def _by_cubes(self, one: AllOf) -> list[Formula] | None:
         """Split a formula that is "exactly one" of many cubes over the same variables. None for other formulas.

@@ -423,11 +423,11 @@ class Formulas:
             if negated:
                 some = 1.3 if len(one.cube) < 2 or self._is_demand(Not(one.cube)) else float(len(one.cube))
                 return (some if one.cube else 0.0) + sum(self._weight(part, True) for part in one.rest)
-            return product(self._weight(part) for part in one.rest)
+            return product(map(self._weight, one.rest))
         if isinstance(one, AnyOf):
             if negated:
                 return product(self._weight(part, True) for part in one.parts)
-            return sum(self._weight(part) for part in one.parts)
+            return sum(map(self._weight, one.parts))
         each = [(self._weight(part), self._weight(part, True)) for part in one.parts]
         none = product([no for _, no in each])
         if one.holds is not negated:

@@ -13,6 +13,7 @@ import pytest
 
 import guideway as gw
 from guideway.frontends.json_schema import lower
+from guideway.frontends.json_schema.assertions import PropertyRules
 from guideway.frontends.json_schema.lower import ObjectLowering
 
 BRANCH = {"properties": {"a": {"type": "string"}, "b": {"minimum": 3}}, "additionalProperties": {"maxLength": 9}}
@@ -58,11 +59,11 @@ def test_addresses_in_keys_are_those_of_held_objects(
     assert any(one._nodes for one in made)
     assert any(one._known_conditions for one in made)
     for one in made:
-        for key, (rule_sets, _) in one._known_conditions.items():
-            assert key == tuple(map(id, rule_sets))
+        for key in one._known_conditions:  # the objects themselves, which are compared by identity
+            assert all(isinstance(rules, PropertyRules) for rules in key)
         for node_key, (part, node) in one._nodes.items():
             assert isinstance(node_key, tuple)
-            assert node_key[1] == tuple(map(id, part.rule_sets))
+            assert node_key[1] is part.rule_sets
             assert node is None or node_key[0] == id(node.punctuation)
         for (name, value, required, missing), entry in one._properties.items():
             assert (entry.required, entry.missing) == (required, missing), name
