@@ -2,7 +2,7 @@
 
 The new object gets the `__dict__` of the cached one. This is possible because constraints are immutable. `shared` wraps
 the constructors of the constraints of this library. The key of a constructor call has the class and the arguments:
-plain values by content, types and nested constraints by identity.
+plain values by content, classes and nested constraints by address.
 
 `DeferredLowering` constraints are lowered at the end of the constructor, so that it reports errors. If the disk has the
 program of an equal constraint, the constraint is valid, and it is lowered only when its grammar is needed.
@@ -142,11 +142,20 @@ def shared(init: Callable[..., None]) -> Callable[..., None]:
     return construct
 
 
-_MODULES = ("guideway.constraints", "typing", "types", "re")
+_MODULES = frozenset({"typing", "types", "re"})
+
+
+def _is_written(kind: type) -> bool:
+    """Return whether keys have the content of the objects of a class: it is of `_MODULES` or of this package."""
+    name = kind.__module__
+    return name in _MODULES or name.startswith("guideway.constraints.")
+
 
 MAX_REDUCED = 16
-"""The maximum number of parametrized types and patterns in a key. They may be nested, and the pickler is recursive."""
+"""The maximum number of objects in a key that are written because of `_is_written`, such as parametrized types.
 
+They may be nested, and the pickler is recursive.
+"""
 
 MAX_KEY_BYTES = 8 << 20
 """The maximum size of a key."""
@@ -163,12 +172,15 @@ class _Bounded(io.BytesIO):
 
 
 class _Arguments(pickle.Pickler):
-    """Writes arguments: plain data by content, constraints and types by address. Raises `TypeError` for other values.
+    """Writes the arguments of a constructor call.
 
-    Objects of the modules in `_MODULES`, such as parametrized types and patterns, are written by content, too.
+    Plain data is written by content. A constraint is written as the address of its `__dict__`, which equal constraints
+    share. A class is written as its address and that of its Pydantic schema. Other objects are written by content if
+    `_is_written` allows their class: parametrized types, patterns, and objects of this package. There may be
+    `MAX_REDUCED` of them. Raises `TypeError` for all other values.
 
-    A value that occurs several times is written each time, so equal arguments have equal keys. `held` has the objects
-    that are identified by their addresses.
+    A value that occurs several times is written each time. `held` has the objects whose addresses are written, and the
+    constraints and classes that have them as attributes.
     """
 
     def __init__(self, file: _Bounded) -> None:
@@ -189,7 +201,7 @@ class _Arguments(pickle.Pickler):
             marker = getattr(value, "__pydantic_core_schema__", None)  # another object after Pydantic rebuilds a model
             self._hold(seen, value, (marker,))
             return _reference, (id(value), id(marker))
-        if type(value) is not types.FunctionType and type(value).__module__.startswith(_MODULES):
+        if type(value) is not types.FunctionType and _is_written(type(value)):
             self._seen.add(id(value))
             self._reduced += not seen
             if self._reduced > MAX_REDUCED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -260,3 +261,10 @@ def test_a_constraint_that_occurs_often_is_held_once() -> None:
     found = known._key(gw.Choice, (part, [part, part]), {})
     assert found is not None
     assert found[1] == [part, part.__dict__]
+
+
+@pytest.mark.parametrize("module", ["requests", "types_of_users", "regex", "guideway.constraints_of_users"])
+def test_objects_of_other_modules_have_no_key(module: str) -> None:
+    others = type("Others", (), {"__module__": module})()
+    assert known._key(gw.JsonSchema, ({}, others), {}) is None
+    assert known._key(gw.JsonSchema, ({}, re.compile("a"), list[int]), {}) is not None

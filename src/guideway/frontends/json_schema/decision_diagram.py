@@ -517,8 +517,11 @@ class _DecisionDiagram(Formulas):
         for one in literals:
             key.masks[one] = sum(2 << i for i, (_, holders) in enumerate(classes) if one in holders)
 
-    def _finite(self, literal: int) -> list[Any] | None:
-        """Return the scalars that a schema lists, each as (type bit, value). None if it asserts anything else."""
+    def _finite(self, literal: int) -> list[tuple[int, Any, bool]] | None:
+        """Return the scalars that a schema allows, if they are null, booleans or listed. None for other schemas.
+
+        A scalar is a tuple: type bit, value, and whether its text must be an integer of draft 4.
+        """
         analysis = self._analysis(literal)
         own = analysis.own
         if (
@@ -529,35 +532,61 @@ class _DecisionDiagram(Formulas):
             or not own.types
         ):
             return None
-        values: list[Any] = [(bit, word) for bit, word in ((1, None), (2, True), (4, False)) if own.types & bit]
+        values: list[tuple[int, Any, bool]] = [
+            (bit, word, False) for bit, word in ((NULL, None), (TRUE, True), (FALSE, False)) if own.types & bit
+        ]
         if own.types & NUMBER:
             if own.number is None or own.number.enum is None:
                 return None
-            values += ((NUMBER, one) for one in own.number.enum)
+            values += ((NUMBER, one, own.number.digits_only is True) for one in own.number.enum)
         if own.types & STRING:
             if own.string is None or own.string.enum is None or own.string.tests:
                 return None
-            values += ((STRING, one) for one in own.string.enum)
+            values += ((STRING, one, False) for one in own.string.enum)
         return values
 
-    def _counted(self, finite: dict[int, list[Any]]) -> list[tuple[Conjunction, frozenset[int]]]:
+    def _counted(self, finite: dict[int, list[tuple[int, Any, bool]]]) -> list[tuple[Conjunction, frozenset[int]]]:
         """Return the classes of listed scalars, and the class of all other values.
 
         `finite` has the scalars that each literal lists. Each class is returned as its condition and the literals that
-        its values meet.
+        its values meet. If a literal of draft 4 lists a number as an integer, the texts of this number that are
+        integers are separated from its other texts.
         """
-        holders: dict[Any, set[int]] = {}
+        integers = {value for values in finite.values() for _, value, is_integer in values if is_integer}
+        holders: dict[tuple[int, Any, bool | None], set[int]] = {}
         for one, values in finite.items():
-            for value in values:
-                holders.setdefault(value, set()).add(one)
-        classes: dict[frozenset[int], list[Any]] = {}
-        for value, found in holders.items():
-            classes.setdefault(frozenset(found), []).append(value[1])
-        whole = self._listing([value[1] for value in holders])
+            for bit, value, is_integer in values:
+                separated = bit == NUMBER and value in integers
+                for kind in (None,) if not separated else (True,) if is_integer else (True, False):
+                    holders.setdefault((bit, value, kind), set()).add(one)
+        classes: dict[tuple[frozenset[int], bool | None], list[Any]] = {}
+        for (_, value, kind), found in holders.items():
+            classes.setdefault((frozenset(found), kind), []).append(value)
         if len(classes) > MAX_CLASSES:
             raise TooComplex
-        made = [(conjunction_of(self._listing(values)), found) for found, values in classes.items()]
-        return [*made, (conjunction_of(whole ^ 1), frozenset())]
+        place = next((one for one, values in finite.items() if any(is_integer for *_, is_integer in values)), 0)
+        made = [(self._in_class(values, kind, place), found) for (found, kind), values in classes.items()]
+        listed = [value for _, value, kind in holders if not kind]
+        only_integers = [value for bit, value, kind in holders if kind and (bit, value, False) not in holders]
+        others = ANYTHING
+        for kind, values_ in ((None, listed), (True, only_integers)):
+            for one in self._in_class(values_, kind, place) if values_ else ():
+                others = join(others, conjunction_of(one ^ 1))
+        return [*made, (others, frozenset())]
+
+    def _in_class(self, values: list[Any], kind: bool | None, literal: int) -> Conjunction:
+        """Return the condition that a value is one of `values`.
+
+        `kind`: True: its text is an integer of draft 4. False: its text is none. None: both are allowed. `literal` is
+        the literal of a schema of draft 4, unless `kind` is None.
+        """
+        if kind is None:
+            return conjunction_of(self._listing(values))
+        expander, place = self._expander, self._expander.places[literal >> 1]
+        if kind:
+            return conjunction_of(expander.value_literal(place, {"type": "integer", "enum": values}))
+        whole = expander.value_literal(place, {"type": "integer"})
+        return join(conjunction_of(self._listing(values)), conjunction_of(whole ^ 1))
 
     def _listing(self, values: list[Any]) -> int:
         expander = self._expander

@@ -797,9 +797,9 @@ class Expander(SchemaGraph):
             or own.types & (ARRAY | OBJECT)
         ):
             return False
-        if own.types & NUMBER and (own.number is None or own.number.enum is None):
+        number, string = own.number, own.string
+        if own.types & NUMBER and (number is None or number.enum is None or number.digits_only is not None):
             return False
-        string = own.string
         return not own.types & STRING or (string is not None and string.enum is not None and not string.tests)
 
     def _none_of(

@@ -665,8 +665,7 @@ class SchemaGraph:
                 )
             if len(schema) > 1:
                 self.documents.unusual.append((schema, where, resource.dialect))
-            if not chain:
-                self.resolved_references.append((where, "$ref"))
+            self.resolved_references.append((where, "$ref"))
             found = self._targets.get(key)
             if found is None:
                 chain[key] = None

@@ -6,6 +6,7 @@ Later drafts go by the value.
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from guideway.frontends.json_schema.dnf import Expander
 from tests.suites.verdicts import DRAFTS, SUITE, Recogniser, judge_suite
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
@@ -84,6 +86,38 @@ def test_items_that_differ() -> None:
     automaton = Recogniser(others, profile="exact")
     assert automaton.allows("[1.0,2e0]")
     assert not any(map(automaton.allows, ("[1]", "[1.0,10e-1]")))
+
+
+@pytest.mark.parametrize("applicator", ["anyOf", "oneOf"])
+def test_listed_integers_are_combined_with_other_values(applicator: str) -> None:
+    schema = {"$schema": DRAFT_4, applicator: [{"type": "integer", "enum": [1]}, {"enum": ["a"]}]}
+    automaton = Recogniser(schema, profile="exact")
+    assert automaton.allows("1")
+    assert automaton.allows('"a"')
+    assert not automaton.allows("1.0")
+
+
+def test_listed_integers_in_a_division_by_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Expander, "_prefers_decision_diagram", lambda self, conjunction: True)
+    rng = random.Random(1)
+    for _ in range(40):
+        lists = [
+            (rng.random() < 0.6, rng.sample(range(5), rng.choice((1, 2, 3)))) for _ in range(rng.choice((2, 3, 9)))
+        ]
+        values = [{"type": "integer", "enum": listed} if is_int else {"enum": listed} for is_int, listed in lists]
+        schema = {
+            "$schema": DRAFT_4,
+            "anyOf": [
+                {"oneOf": [{"properties": {"k": one}, "required": ["k"]} for one in values]},
+                {"enum": [{"b": 1}]},
+            ],
+            "type": "object",
+        }
+        automaton = Recogniser(schema, profile="exact")
+        for number in range(6):
+            for text in (f"{number}", f"{number}.0"):
+                met = sum(number in listed and not (is_int and "." in text) for is_int, listed in lists)
+                assert automaton.allows(f'{{"k":{text}}}') is (met == 1), (lists, text)
 
 
 @pytest.mark.parametrize("dialect", ["draft-06", "draft-07", "2019-09", "2020-12"])

@@ -388,6 +388,17 @@ def test_the_report_has_only_keywords_of_the_document() -> None:
     ]
 
 
+def test_the_report_has_all_references_of_a_chain() -> None:
+    found = JsonSchema(
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"type": "string"}}}
+    ).keyword_report()
+    assert sorted(found) == [
+        ("", "$ref", "enforced"),
+        ("/$defs/a", "$ref", "enforced"),
+        ("/$defs/b", "type", "enforced"),
+    ]
+
+
 def test_many_constants_with_many_spellings_are_refused() -> None:
     schema = {"enum": [[number] for number in range(2001)]}
     assert allows(JsonSchema(schema).grammar(), "[2000]")
