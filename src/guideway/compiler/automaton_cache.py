@@ -70,7 +70,7 @@ class AutomatonCache:
             files.clear()
 
     def statistics(self) -> dict[str, object]:
-        """Return statistics: "enabled", "memory" (entries, bytes, hits and misses) and "disk".
+        """Return statistics: "enabled", "memory" (entries, bytes, the budget in bytes, hits and misses) and "disk".
 
         "disk" is None if there is no cache directory.
         """
@@ -88,8 +88,8 @@ class AutomatonCache:
     def info(self) -> dict[str, CacheInfo]:
         """Return entries, maximum, hits and misses of each cache of function results in memory, by its name.
 
-        These caches hold parts of translated constraints: languages of patterns and formats, spellings of keys,
-        character classes. Caches of modules that are not imported yet are not listed.
+        Most of these caches hold parts of translated constraints, such as languages of patterns and formats. Caches of
+        modules that are not imported yet are not listed.
         """
         return caching.info()
 

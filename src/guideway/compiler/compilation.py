@@ -45,7 +45,7 @@ def compile(
 ) -> Automaton:
     """Compile a constraint for a vocabulary.
 
-    For constraints with equal programs and equal vocabularies, the cached automaton is returned.
+    For constraints with equal programs and for equal vocabularies, the same automaton is returned while it is cached.
 
     Args:
         constraint: A constraint (`JsonSchema`, `Regex`, …), or a value that `guideway.of` accepts: a JSON Schema as a

@@ -148,6 +148,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
 
         Raises:
             InvalidConstraintError: `name` is not such a name.
+            TypeError: `name` is not a str.
         """
         return Captured(self, name)
 

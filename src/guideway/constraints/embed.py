@@ -1,4 +1,4 @@
-"""Constraints as terms of context-free rules."""
+"""Converts a constraint to a term of a context-free rule, and repeats a term with separators."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def _report(found: list[KeywordFinding], how: UnknownKeywords) -> None:
 
 
 _WARNED: dict[str | tuple[str, type[Warning], int], int] = {}
-"""The registry of the warnings that were issued: each text is issued once for a line of code. It is bounded."""
+"""The registry with which `warnings` issues a text once for a line of code. It is cleared if it is too large."""
 
 _MAX_WARNED = 1000
 _INNER_MODULES = ("guideway", "functools")  # packages whose stack frames are skipped to find the caller
@@ -192,8 +192,8 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     A keyword that cannot be enforced exactly is refused: `UnsupportedError` names the location of each such keyword.
 
     The profile "generation" allows texts on one line, with keys in the order of the schema, canonical escapes and plain
-    numbers. Objects with `properties` may have no other keys, unless the schema has `additionalProperties`. The profile
-    "exact" allows every JSON text of every value that the schema allows.
+    numbers. Objects with `properties` may only have keys that the keywords of their schema name, unless it has
+    `additionalProperties`. The profile "exact" allows every JSON text of every value that the schema allows.
 
     Args:
         schema: A mapping, a boolean, or JSON text.
@@ -207,9 +207,9 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             with a source) or "strict" (unknown format names are refused).
         dialect: "draft-04" to "2020-12", for documents without `$schema`.
         resources: Documents by URI, for `$ref`. Nothing is fetched from the network.
-        max_integer_digits: The maximum number of digits before the point in plain numbers, unless a bound has more.
-            Default: 19 for integers, 16 for other numbers.
-        max_fraction_digits: The maximum number of digits after the point in plain numbers, unless a bound has more.
+        max_integer_digits: The maximum number of digits before the point in plain numbers, unless a bound or
+            `multipleOf` needs more. Default: 19 for integers, 16 for other numbers.
+        max_fraction_digits: The maximum number of digits after the point in plain numbers, unless a bound needs more.
             Default: 16. With a `multipleOf`, a number has only the digits that its multiples need.
         unknown_keywords: "warn" (a `SchemaWarning` names misspelt keywords, unknown formats and keywords of other
             drafts), "error" (these are refused, and all other names that are not keywords, except known annotations and
@@ -290,7 +290,8 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             text: The source text.
 
         Raises:
-            InvalidConstraintError: The source has a lone surrogate.
+            InvalidConstraintError: The source is not a str, or has a lone surrogate.
+            LimitExceededError: The source is too long.
         """
         made = self._copied_without_grammar()
         made.quoted = check_text(text, "the source")
@@ -311,7 +312,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     @cached_property
     def is_verbatim(self) -> bool:
-        """Whether a schema in the document or in `resources` has the format "verbatim"."""
+        """Whether the document or `resources` has the format "verbatim". Schemas that are not used may be ignored."""
         return has_format([self._document, self._supplied])
 
     @property
@@ -421,10 +422,11 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         return keyword_report(self._expander, self._style)
 
     def examples(self, count: int = 3, seed: int = 0) -> list[str]:
-        """Return distinct texts that the schema allows: first a shortest text, then random texts.
+        """Return distinct texts that this constraint allows: first a shortest text, then random texts.
 
         Args:
-            count: The maximum number of texts. There are fewer if the next one would take too much work.
+            count: The maximum number of texts. There are fewer if the next one would take too much work, or if the
+                random texts repeat too often.
             seed: The seed of the random choices.
 
         Raises:
@@ -468,7 +470,8 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     def parse(self, text: str) -> Any:
         """Return the JSON value if the schema allows it, in any JSON spelling.
 
-        If the exact profile of the schema exceeds a limit, only texts that the constraint allows are accepted.
+        If the exact profile of the schema exceeds a limit or is not supported, only texts that the constraint allows
+        are accepted.
 
         Args:
             text: JSON text.
@@ -477,8 +480,9 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             The value. A number that is too large for a float (1e999), or too small (1e-999), is a `Decimal`.
 
         Raises:
-            InvalidTextError: The text is not JSON, or the schema does not allow it. The error has line, column and
-                JSON Pointer (`place`).
+            InvalidTextError: The text is not JSON, or the schema does not allow it. In the second case, the message has
+                line and column, and `place` is the JSON Pointer.
+            TypeError: `text` is not a str.
         """
         if not isinstance(text, str):
             raise TypeError(f"text must be a str, got {type(text).__name__}")

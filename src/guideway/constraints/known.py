@@ -66,7 +66,7 @@ class States:
             self._used = self._hits = self._misses = 0
 
     def info(self) -> caching.CacheInfo:
-        """Return the number of entries, hits and misses."""
+        """Return the numbers of entries, hits and misses, and an upper limit of the number of entries."""
         with self._lock:
             return caching.CacheInfo(len(self._held), MAX_BYTES // _NODE_BYTES, self._hits, self._misses)
 
@@ -229,7 +229,7 @@ _FUNCTIONS = frozenset(map(id, (_reference, operator.getitem, operator.or_, redu
 def _key(kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[bytes, list[object]] | None:
     """Return the key of a constructor call, and the objects that it identifies by their addresses.
 
-    None: an argument is not plain data, or is too large or nested too deep.
+    None: `_Arguments` refuses an argument, or the arguments are too large or nested too deep.
     """
     given = (kind.__module__, kind.__qualname__, args, sorted(kwargs.items()))
     if any(nests_deeper(one, MAX_C_DEPTH) for one in (*args, *kwargs.values()) if type(one) in (dict, list, tuple)):
@@ -318,7 +318,7 @@ class DeferredLowering:
     Attributes:
         _stored: The program of an equal constraint from the disk; None: there is none, and the constraint was lowered.
         _seconds: The processor time of the lowering, with that of the constraints inside it; 0: it was not measured.
-        _size: The size of the key of the constructor call, in bytes.
+        _size: The size of the key of the constructor call and of those of the constraints inside, in bytes.
         _stable: A digest of the constructor call that is equal in every process; None: it has none.
     """
 

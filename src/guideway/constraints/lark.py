@@ -46,7 +46,8 @@ class Lark(RuleConstraint):
         parts: Constraints for names that the text does not define (declared or not).
 
     Raises:
-        InvalidConstraintError: The grammar has an error. The message has line, column and caret.
+        InvalidConstraintError: The grammar has an error (the message has line, column and caret), or another argument
+            is not valid.
         UnsupportedError: The grammar uses an unsupported construct.
         UnsatisfiableError: The start symbol derives no finite text. The message names the rules.
         LimitExceededError: The grammar is too large.

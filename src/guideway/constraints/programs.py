@@ -1,6 +1,6 @@
 """Stores the programs of expensive constraints on disk, so that other processes need not lower these constraints.
 
-The name of a file is a digest of the constraint's content and of all code that lowers constraints. Loading a program
+The name of a file is a digest of the constraint's content and of the code that lowers constraints. Loading a program
 takes about 0.1 ms, so programs that take less than `STORE_SECONDS` to create are not stored.
 """
 
@@ -11,7 +11,7 @@ import sys
 import unicodedata
 from pathlib import Path
 
-from guideway import disk
+from guideway import _kernel, disk
 from guideway.caching import cached
 
 __all__ = ["LOOK_BYTES", "STORE_SECONDS", "load", "store"]
@@ -62,11 +62,14 @@ def _file_key(content: bytes) -> str | None:
 
 @cached(1)
 def _meaning() -> bytes:
-    """Return a digest of all code that translates a constraint to a program, and of the versions of Python and Unicode.
+    """Return a digest of what determines the program of a constraint: the code, and the versions of Python and Unicode.
 
-    So versions with different code do not share stored programs. It is computed once in a process, in about 2 ms.
+    The Python code is read. The kernel, which makes nodes and writes programs, is identified by its size and the time
+    of its last change. The digest is computed once in a process, in about 2 ms.
     """
-    digest = hashlib.blake2b(f"{sys.version_info[:3]} {unicodedata.unidata_version}".encode(), digest_size=16)
+    kernel = Path(str(_kernel.__file__)).stat()
+    versions = sys.version_info[:3], unicodedata.unidata_version, kernel.st_size, kernel.st_mtime_ns
+    digest = hashlib.blake2b(repr(versions).encode(), digest_size=16)
     for package in ("constraints", "frontends", "grammar", "jsontext"):
         folder = Path(__file__).parent.parent / package
         for file in sorted(folder.rglob("*.py")):

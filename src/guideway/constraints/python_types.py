@@ -264,9 +264,11 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
 
 
 def field_adapters(source: PythonType[Any]) -> dict[str, TypeAdapter[Any]]:
-    """Return a `TypeAdapter` for each field of the type, by JSON key.
+    """Return a `TypeAdapter` for each field of a model, dataclass or TypedDict.
 
-    The result is empty for types without fields, and if the type of a field cannot be resolved.
+    The key is the alias of the field, or its name. For dataclasses and TypedDicts, it is the name. Fields of models
+    whose alias is not a str are left out. The result is empty for other types, and if the type of a field cannot be
+    resolved.
     """
     from pydantic import BaseModel, TypeAdapter
 

@@ -140,7 +140,11 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
         return self._grammar
 
     def shape(self) -> Rules:
-        """Return the rules. A rule captures its text unless its name begins with an underscore."""
+        """Return the rules.
+
+        A rule captures its text if its name begins with a letter or a digit, and has only letters, digits, "_", "." and
+        "-".
+        """
         return self._shape
 
     def parse(self, text: str) -> str:

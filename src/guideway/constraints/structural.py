@@ -110,7 +110,7 @@ def content_hash(source: Structured) -> int:
 
 
 def _inside(content: Any) -> list[Structured]:
-    """Return the constraints in a result of `_content`. Only its nested tuples need recursion, and these are few."""
+    """Return the constraints in a result of `_content`. It recurses only into nested tuples, which have few levels."""
     if isinstance(content, tuple):
         return [inner for part in content for inner in _inside(part)]
     return [content] if isinstance(content, Structured) else []

@@ -45,7 +45,8 @@ class Tag:
         end: The text after the content.
 
     Raises:
-        InvalidConstraintError: `begin` is empty.
+        InvalidConstraintError: `begin` is empty, a text is not a str or has a lone surrogate, or `content` is not a
+            constraint.
     """
 
     def __init__(self, begin: str, content: object, end: str) -> None:
@@ -189,7 +190,8 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
     def _tagged(self, text: str, start: int) -> tuple[Tagged, int]:
         """Return the tag at the index `start`, and the index after it.
 
-        The tag ends at the first occurrence of its `end` before which its content is valid.
+        A tag ends at the first occurrence of its `end` before which its content is valid. If this is possible for
+        several tags, the first of `tags` is returned.
         """
         for tag in self.tags:
             if not text.startswith(tag.begin, start):
@@ -225,7 +227,8 @@ class Reasoning(DeferredLowering, Constraint[tuple[str, T_co]], Generic[T_co]):
             those with a suffix that is also a prefix.
 
     Raises:
-        InvalidConstraintError: `end` is empty.
+        InvalidConstraintError: `end` is empty, a marker is not a str or has a lone surrogate, or `answer` is not a
+            constraint. `end` contains a name of `special` and has a proper suffix that is also a prefix.
     """
 
     @overload

@@ -39,7 +39,7 @@ _KNOWN = {f"{module}:{name}" for module, names in _KNOWN_MODULES.items() for nam
 
 
 def described(annotation: Any, depth: int = MAX_DEPTH) -> dict[str, Any] | None:
-    """Return a type as JSON data. None for types without an import path, such as local classes and `Annotated` types.
+    """Return a type as JSON data. None for types that have no such form, such as local classes and `Annotated` types.
 
     `depth` is the maximum nesting depth of type arguments. Deeper types give None, too.
     """

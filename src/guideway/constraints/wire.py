@@ -62,8 +62,9 @@ def to_wire(constraint: object) -> dict[str, Any]:
         A dict of plain JSON values, with a digest. It contains the arguments of constructors, no compiled automata.
 
     Raises:
-        UnsupportedError: The constraint, or one inside it, is of a class without a serialised form.
-        InvalidConstraintError: The value is not a constraint.
+        UnsupportedError: The constraint, or one inside it, is of a class without a serialised form; or as for `of`.
+        InvalidConstraintError: As for `of`.
+        LimitExceededError: As for `of`.
     """
     from guideway.constraints.coerce import of
 
@@ -85,10 +86,10 @@ def from_wire(document: Mapping[str, Any] | str | bytes, *, types: Consent = ())
             `JsonSchema` that allows the same texts, and whose values are JSON values.
 
     Raises:
-        InvalidConstraintError: The document is malformed, its digest is wrong, or the schema of a type is not the one
-            in the document.
-        UnsupportedError: The document has an unknown version, or a constraint has an unknown kind.
-        LimitExceededError: The document is too large.
+        InvalidConstraintError: The document is malformed, its digest is wrong, a constraint is invalid, or the schema
+            of a type is not the one in the document.
+        UnsupportedError: The document has an unknown version. A constraint has an unknown kind, or is not supported.
+        LimitExceededError: The document or a constraint is too large.
     """
     if isinstance(document, (str, bytes)):
         document = _decoded(document)
@@ -114,7 +115,10 @@ def from_wire(document: Mapping[str, Any] | str | bytes, *, types: Consent = ())
 
 
 def wire_digest(document: Mapping[str, Any]) -> str:
-    """Return the digest of a document: SHA-256 of its canonical JSON text without the member "digest"."""
+    """Return the digest of a document: SHA-256 of its canonical JSON text without the member "digest".
+
+    Raises `InvalidConstraintError` if the document has values that JSON does not have.
+    """
     plain = {key: document[key] for key in document if key != "digest"}
     try:
         text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

@@ -364,3 +364,15 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     status, text = run("show")
     assert status == 2
     assert "no cache on disk" in text
+
+
+@pytest.mark.usefixtures("_store_all")
+def test_another_kernel_has_other_entries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = programs._meaning()
+    (tmp_path / "kernel.so").write_bytes(b"another kernel")
+    with monkeypatch.context() as patch:
+        patch.setattr(programs._kernel, "__file__", str(tmp_path / "kernel.so"))
+        programs._meaning.cache_clear()
+        assert programs._meaning() != before
+    programs._meaning.cache_clear()
+    assert programs._meaning() == before

@@ -221,7 +221,7 @@ class _Table:
                 self._link(node, self.node(at, after))
 
     def _link(self, node: _TableEntry, to: _TableEntry) -> None:
-        """Add the ends of `to` to those of `node`."""
+        """Make the ends of `to` ends of `node`: those that are known, and those that are found later."""
         self._use(node, to, -1, 0)
 
     def _use(self, node: _TableEntry, callee: _TableEntry, after: int, count: int) -> None:

@@ -29,7 +29,7 @@ _PYTHON = {"true": "True", "false": "False", "null": "None"}
 def properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
     """Return, for each argument of a tool, its name, its schema, and whether it is required.
 
-    Raises `UnsupportedError` if the schema of the arguments has other keywords than these notations can express.
+    Raises `UnsupportedError` if these notations cannot express the schema of the arguments.
     """
     schema = tool.object_schema
     known = {"type", "properties", "required", "additionalProperties", "$defs", "$schema", *_SAYS_NOTHING}
@@ -103,7 +103,10 @@ def _is_never_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
 
 
 def pairs(tool: Tool, family: Family) -> Term:
-    """Return the term of arguments that are written with the three texts of `family.pair`."""
+    """Return the term of arguments that are written with the three texts of `family.pair`.
+
+    Raises the errors of `properties` and `is_text`.
+    """
     before, between, after = family.pair
     made: list[Term] = []
     for name, schema, required in properties(tool):
@@ -124,7 +127,7 @@ def pairs(tool: Tool, family: Family) -> Term:
 def python(tool: Tool) -> Term:
     """Return the term of keyword arguments in parentheses, in Python notation.
 
-    Raises `UnsupportedError` if a name is not a Python identifier.
+    Raises `UnsupportedError` if a name is not a Python identifier, and the errors of `properties`.
     """
     found = properties(tool)
     names = [*tool.name.split("."), *(name for name, _, _ in found)]

@@ -296,7 +296,8 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         """Return the text, the calls and the reasoning of a reply.
 
         Raises:
-            InvalidTextError: A call cannot be parsed or is not allowed, or a required call is missing.
+            InvalidTextError: A part of the reply cannot be parsed, a call is not allowed, there are too many calls, or
+                a required call is missing.
         """
         found = read(self.family, text, self._is_text)
         calls = tuple(self._read(*call) for call in found.calls)

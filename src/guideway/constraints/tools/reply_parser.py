@@ -1,8 +1,8 @@
 """Parses replies of models: text, reasoning and tool calls.
 
 The notations are those of `families.py`. The parser accepts more than the grammar: any white space between parts, any
-JSON spelling and key order, "arguments" and "parameters" as synonyms, text between and after calls, and missing end
-markers.
+JSON spelling and key order, "arguments" and "parameters" as synonyms, missing end markers, and text between and after
+calls if the family has a `trigger`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def read(family: Family, text: str, is_text: Callable[[str, str], bool]) -> Foun
             written as text without quotes, and False if it is JSON.
 
     Raises:
-        InvalidTextError: A call cannot be parsed.
+        InvalidTextError: A call cannot be parsed, text follows the calls of a family without a `trigger`, or a part of
+            a Harmony reply is not a message.
     """
     if family.answer:
         return _channels(text)

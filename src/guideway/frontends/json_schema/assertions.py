@@ -326,7 +326,10 @@ def merge(left: TypeAssertions, right: TypeAssertions) -> TypeAssertions | None:
 
 
 def _has_size(array: ArrayAssertions | None, object_: ObjectAssertions | None, composite: Any) -> bool:
-    """Return whether a listed array or object has an allowed number of items or entries, and the allowed keys."""
+    """Return whether a listed array or object has an allowed number of items or entries.
+
+    An object must also have the required keys, and none of the forbidden ones.
+    """
     if type(composite) is list:
         return array is None or _in_limits(len(composite), array.minimum, array.maximum)
     if object_ is None:
@@ -343,7 +346,10 @@ def _in_limits(size: int, minimum: int, maximum: int | None) -> bool:
 
 
 def can_merge(left: TypeAssertions, right: TypeAssertions) -> bool:
-    """Return whether `merge` finds a type that remains. Assertions about objects are compared without merging them."""
+    """Return whether `merge` finds a type that remains.
+
+    Unless arrays or objects are listed, assertions about objects are compared without merging them.
+    """
     types = left.types & right.types
     if left.composites is not None or right.composites is not None:
         return merge(left, right) is not None

@@ -2,10 +2,10 @@
 
 The conjunction becomes a Boolean formula (formulas.py). Its variables are the keys that the schemas name. The values of
 a key are partitioned into the classes that the schemas distinguish. One more class means that the key is absent. Other
-assertions (about all other keys, or about the number of entries) are variables with two classes. The formula is split
-by the variable that leaves the smallest formulas. Therefore a discriminator, required or not, is decided before
-disjunctions are multiplied. Classes that leave the same formula are not separated. A negated cube that requires an
-entry is not split: it becomes a `Demand`.
+assertions (about all other keys, or about the number of entries) are variables with two classes. The formula is usually
+split by the variable that leaves the smallest formulas, so a discriminator, required or not, is decided early. Classes
+that leave the same formula are not separated. A negated cube that requires an entry is not split if it can be written
+as a `Demand`.
 
 A disjunction of many cubes of keys (branches) is not expanded if few branches share keys: it becomes a
 `CountedDisjunction`. While the object is parsed, each entry marks the branches that it makes fail, and each absent key
@@ -145,6 +145,7 @@ def divide_objects(expander: Expander, conjunction: Conjunction) -> tuple[list[O
 
     Raises:
         TooComplex: The schemas cannot be written as a formula, or the formula is too large.
+        InvalidConstraintError: A keyword has an invalid value, or a reference has no schema as its target.
         LimitExceededError: The expansion of a schema inside the object exceeds a limit.
     """
     diagram = _DecisionDiagram(expander)
@@ -487,9 +488,9 @@ class _DecisionDiagram(Formulas):
     def _divide(self, key: _Key) -> None:
         """Partition the values of a key into classes, by the literals about the key.
 
-        If several literals list scalars, scalars with the same literals form a class. Each other literal divides each
+        If several literals list scalars (`_finite`), they are divided as in `_counted`. Each other literal divides each
         class into the values that meet it and those that do not; classes that are known to be empty are left out. If
-        there are too many other literals (`MAX_TRIED`), they divide nothing.
+        there are too many other literals (`MAX_TRIED`), they divide nothing, unless all of them assert only patterns.
         """
         for rules in self._open:
             if key.name not in rules.names:
@@ -716,8 +717,8 @@ class _DecisionDiagram(Formulas):
         """Write the only disjunction of a formula as a `CountedDisjunction`.
 
         Returns:
-            The formula without the disjunction, and the `CountedDisjunction`. None if `_is_countable` returns False, or
-            if a key must be present and no value is allowed for it.
+            The formula without the disjunction, and the `CountedDisjunction`. None if `_is_countable` or
+            `_add_readings` returns False.
         """
         if not self._is_countable(one):
             return None
@@ -748,7 +749,10 @@ class _DecisionDiagram(Formulas):
         return known[1]
 
     def _is_divisible(self, part: ExactlyOne | AnyOf) -> bool:
-        """Return whether all parts are cubes of keys, and at most `MAX_SHARED` of them share keys."""
+        """Return whether all parts are cubes of keys, and at most `MAX_SHARED` of them share keys.
+
+        A key on which all parts have the same condition does not count. False for the negation of an `ExactlyOne`.
+        """
         branches = [each for each in part.parts if isinstance(each, AllOf) and not each.rest]
         if (isinstance(part, ExactlyOne) and not part.holds) or len(branches) < len(part.parts):
             return False
@@ -955,7 +959,7 @@ class _DecisionDiagram(Formulas):
         return made
 
     def _by_branches(self, one: AllOf) -> list[Formula]:
-        """Split a formula by the options of one part of `rest`: the one with the least `_weight`.
+        """Split a formula by the options of one part of `rest`, if possible one with a low `_weight` that is no `Not`.
 
         A part that can be a `Demand` is split only if all parts can be.
         """
@@ -987,7 +991,10 @@ class _DecisionDiagram(Formulas):
     # -- alternatives
 
     def _emitted(self, one: AllOf, counted_disjunction: CountedDisjunction | None = None) -> ObjectAssertions | None:
-        """Return the assertions of a cube with demands, or with a counted disjunction. None if no object meets them."""
+        """Return the assertions of a cube with demands, or with a counted disjunction.
+
+        None if a contradiction shows that no object meets them.
+        """
         cube = one.cube
         part = ObjectAssertions(counted_disjunctions=() if counted_disjunction is None else (counted_disjunction,))
         counted = counted_disjunction.readings if counted_disjunction else {}

@@ -11,7 +11,7 @@ evaluates (None: only those that its conjuncts evaluate). A conjunct is a litera
 complement of such a literal. The complement means that the search must record which keys and items the schema evaluates
 (its evaluations are tracked).
 
-The limits are numbers of steps, so a schema is accepted or refused equally on every machine.
+The limits are counts, such as numbers of steps, so a schema is accepted or refused equally on every machine.
 """
 
 from __future__ import annotations
@@ -190,8 +190,9 @@ class Expander(SchemaGraph):
         An empty list means that no value meets the conjunction.
 
         Raises:
-            InvalidConstraintError: A keyword has an invalid value, or a reference leads nowhere or back to itself.
-            LimitExceededError: There are too many alternatives or search steps.
+            InvalidConstraintError: A keyword has an invalid value. A reference has no schema as its target, or leads
+                back to itself.
+            LimitExceededError: A limit is exceeded, such as the number of alternatives or search steps.
         """
         found = self._known.get(conjunction)
         if found is None:
@@ -329,11 +330,12 @@ class Expander(SchemaGraph):
         return [assertions for assertions, _ in self.search(conjunction, None)]
 
     def _prefers_decision_diagram(self, conjunction: Conjunction) -> bool:
-        """Return whether the division by cases is tried first.
+        """Return whether the objects are divided by cases before the search is tried.
 
-        This is so for one schema whose only applicator is a `oneOf` of at least `MIN_COUNTED` branches, each with
-        assertions about objects, and if no key is required by all branches. Neither the schema nor a branch has
-        conjuncts or `unevaluated*`, and no branch has applicators.
+        True if the conjunction is one schema that is not negated, and its only applicator is a `oneOf` of at least
+        `MIN_COUNTED` branches. No branch is negated or a boolean, each has assertions about objects and no applicators,
+        and no key is required by all of them: such a key may be a discriminator, by which the search is short. Neither
+        the schema nor a branch has conjuncts (such as `allOf` or `$ref`) or `unevaluated*`.
         """
         literal = min(conjunction)
         if len(conjunction) > 1 or literal & 1:
@@ -375,7 +377,7 @@ class Expander(SchemaGraph):
 
         Raises:
             TooComplex: The objects cannot be divided by cases.
-            LimitExceededError: There are too many steps.
+            LimitExceededError: A limit is exceeded, such as the number of search steps.
         """
         parts, whole, others = divide_objects(self, conjunction)
         made = [TypeAssertions(whole)] if whole else []
@@ -429,6 +431,7 @@ class Expander(SchemaGraph):
             The alternatives, each with the keys and items that are recorded for it.
 
         Raises:
+            InvalidConstraintError: As for `alternatives`.
             LimitExceededError: There are too many alternatives, steps, or nested searches.
         """
         place = self.places[min(conjunction) >> 1].pointer
@@ -550,7 +553,7 @@ class Expander(SchemaGraph):
 
         A choice is live if no contradiction to the state is found. Disjunctions that already hold are removed from
         `state`. A disjunction whose only live choice is plain (`_is_plain`) is merged into the assertions of `state`.
-        If no disjunction is left, returns `state`.
+        If no disjunction is left, returns a list of `state` only.
         """
         best: list[Choice] | None = None
         at, again = -1, True
@@ -653,7 +656,10 @@ class Expander(SchemaGraph):
         return live
 
     def _agree(self, assertions: TypeAssertions, conjuncts: Conjuncts) -> bool:
-        """Return whether the assertions can be merged with those of each schema that `conjuncts` require."""
+        """Return whether the assertions can be merged with those of each schema that `conjuncts` require.
+
+        Negated schemas, and schemas with `unevaluated*`, are not examined.
+        """
         for conjunct in conjuncts:
             literal = ~conjunct if conjunct < 0 else conjunct
             if literal & 1 or not literal:
@@ -683,7 +689,8 @@ class Expander(SchemaGraph):
     def is_unsatisfiable(self, conjunction: Conjunction) -> bool:
         """Return True if a short search shows that no value meets a conjunction. False also means that it failed.
 
-        Raises `LimitExceededError` if the limit of the whole document is exceeded.
+        Raises `LimitExceededError` only if the limit of the whole document is exceeded, and the other errors of
+        `alternatives`.
         """
         if self._depth > MAX_LOOKAHEAD or conjunction in self._undecided:
             return False
@@ -759,7 +766,7 @@ class Expander(SchemaGraph):
         return made if tracked else self._values_joined(made)
 
     def _values_joined(self, choices: list[Choice]) -> list[Choice]:
-        """Combine the choices that only list scalars (`enum`, `const`) into one, if there are at least two of them.
+        """Combine the choices that allow only listed scalars, null and booleans into one, if there are at least two.
 
         The combined choice comes first.
         """
@@ -787,6 +794,7 @@ class Expander(SchemaGraph):
         return [(TypeAssertions(types, number, string), (), None), *others]
 
     def _lists_scalars(self, literal: int) -> bool:
+        """Return whether a schema allows only listed scalars, null and booleans, each in all of its spellings."""
         analysis = self._analysis_of(literal)
         own = analysis.own
         if (
@@ -807,14 +815,15 @@ class Expander(SchemaGraph):
     ) -> list[Choice]:
         """Return the choices of this condition: `beside` and all conjuncts hold, and no branch of `among` holds.
 
-        If a discriminator separates branches, there is one choice for each of its values. In such a choice, at most one
-        of these branches must be negated.
+        If a discriminator separates at least two branches, there are these choices: no object; an object without the
+        key; for each separated branch, an object whose key has one of the values that the branch lists; an object whose
+        key has another value. In each choice, only the branches that it does not exclude are negated.
 
         Args:
             among: Indices of the branches to negate.
             literals: The literals of all branches.
             tags: The possible discriminators.
-            `beside`: Assertions that must hold.
+            beside: Assertions that must hold.
             conjuncts: Conjuncts that must hold.
         """
         name, separated = discriminator(among, tags) if len(among) > 2 else ("", {})
@@ -996,7 +1005,7 @@ class Expander(SchemaGraph):
         """Return alternatives that are together equivalent to assertions. An empty list means that no value is left.
 
         If there are listed arrays and objects, and also assertions about arrays or objects, each listed value becomes
-        an alternative with conditions on its items or entries. Listed strings that violate a pattern are removed.
+        an alternative with conditions on its items or entries. Then `filter_enum` removes listed strings.
         """
         if assertions.string and assertions.string.enum and assertions.string.tests:
             assertions = replace(assertions, string=filter_enum(assertions.string))

@@ -1,9 +1,10 @@
 """The fast path: lowers simple schemas directly to grammar nodes.
 
-It handles the entries of objects, the items of arrays, the bounds of scalars, listed values, and `anyOf` and `oneOf`
-with branches of different types. The general path (parse.py, dnf.py, lower.py) lowers all other schemas, and those that
-may be invalid. It is not constructed if no schema needs it. Both paths make the same nodes for the schemas that the
-fast path handles. A function that makes a node returns None if the general path must lower the schema.
+It handles the entries of objects, the items of arrays, the bounds of scalars, listed values, simple references, and
+`anyOf` and `oneOf` whose branches have different types (in `anyOf`, several may be arrays or objects). The general path
+(parse.py, dnf.py, lower.py) lowers all other schemas, and those that may be invalid. It is not constructed if no schema
+needs it. Both paths make the same nodes for the schemas that the fast path handles. A function that makes a node
+returns None if the general path must lower the schema.
 """
 
 from __future__ import annotations
@@ -132,9 +133,12 @@ class GeneralPath(Protocol):
         """Return the number of the node to which the `$ref` of a schema refers, if no other keyword applies.
 
         Returns:
-            The number. -1 if the target is `false`, or if the reference cannot be resolved (`finish` then raises). None
+            The number. -1 if the target is `false`, or in a document that is not available (`finish` then raises). None
             if other keywords apply too, or if the value of `$ref` is not a string. In drafts 4 to 7, no keyword applies
             next to `$ref`.
+
+        Raises:
+            InvalidConstraintError: The reference has no schema as its target, or leads back to itself.
         """
 
     def finish(self) -> None:
@@ -238,7 +242,7 @@ class FastPath:
         return number
 
     def number_of(self, schema: dict[str, Any], place: Origin) -> int:
-        """Return the number of the node of a schema. -1 if its `$ref` leads to `false`, or cannot be resolved."""
+        """Return the number of the node of a schema. -1 if its `$ref` has the result -1 in `GeneralPath.reference`."""
         return self._nodes.number_of(self, schema, place)
 
     def own_number(self, schema: dict[str, Any], place: Origin) -> int:
@@ -404,8 +408,8 @@ class FastPath:
         Returns:
             The number of the node of the pattern's value (-1: there is none, see `number_of`), and the key classes.
             Each class is given by whether its keys match the pattern, and by its language. None if there is not exactly
-            one pattern, or if it is invalid, is too large, matches a key that the schema names, or matches only the
-            keys of a short list.
+            one pattern, or if it is invalid, is not supported, is too large, matches a key that the schema names, or
+            matches only the keys of a short list. None also if the keywords have the wrong shape.
         """
         patterns, named = schema["patternProperties"], schema.get("properties", _NO_PROPERTIES)
         required = schema.get("required", _NO_NAMES)

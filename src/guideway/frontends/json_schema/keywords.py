@@ -199,7 +199,8 @@ class Dialect:
     bool_limits: bool = False  # `exclusiveMinimum` is a boolean that modifies `minimum`
     digits_only: bool = False  # the text of an integer has neither fraction nor exponent
     contains_evaluates: bool = False  # items that match `contains` are evaluated for `unevaluatedItems`
-    plain: frozenset[str] = field(init=False, compare=False, repr=False)  # the names that never cause a warning
+    # a schema that has only these names is not checked for warnings
+    plain: frozenset[str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         plain = (NOTES | KEYWORDS.keys()) - self.unknown - {"format", *(("$ref",) if self.ref_alone else ())}

@@ -1,7 +1,7 @@
 """Lowers conjunctions to grammar nodes, with an explicit worklist instead of recursion.
 
-An object becomes an `Object` node: a property for each key that the schemas name and allow, and open properties for the
-key classes of the other keys. Key classes with equal values share an open property.
+An object becomes an `Object` node. It has properties for the keys that are lowered one by one, and open properties for
+the key classes of the other keys. Key classes with equal values share an open property.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class ObjectLowering:
         self._serial = next(_SERIALS)  # distinguishes the tests of this instance in the caches of strings.py
 
     def node(self, part: ObjectAssertions, place: str, marks: Punctuation) -> Object | None:
-        """Return the node of the objects that meet assertions. None if no object meets them.
+        """Return the node of the objects that meet assertions. None if a required key is not allowed.
 
         Args:
             part: The assertions.
@@ -170,9 +170,8 @@ class ObjectLowering:
 
         Raises:
             UnsupportedError: A pattern or format for keys is not supported.
-            InvalidConstraintError: A pattern or format for keys is invalid.
-            LimitExceededError: A pattern is too large, or the object has too many key classes, readings or counted
-                disjunctions.
+            InvalidConstraintError: A pattern, a format or another keyword is invalid.
+            LimitExceededError: A limit is exceeded, such as the number of key classes, readings or nodes.
         """
         if len(part.rule_sets) < 2 and not (part.demands or part.keys or part.forbidden or part.counted_disjunctions):
             rules = part.rule_sets[0] if part.rule_sets else _NO_RULES
@@ -274,7 +273,7 @@ class ObjectLowering:
         return part.counted_disjunctions[0]
 
     def _plain(self, part: ObjectAssertions, rules: PropertyRules, marks: Punctuation) -> Object | None:
-        """Return the node of an object in the common case. None if no object meets the assertions.
+        """Return the node of an object in the common case. None if a required key is not allowed.
 
         In the common case, there are property rules of at most one schema (`rules`), without `patternProperties`, and
         neither demands, forbidden keys, conditions on keys nor counted disjunctions.
@@ -615,8 +614,9 @@ class Lowering:
 
         Raises:
             UnsupportedError: Schemas cannot be enforced. The message lists all of them.
-            InvalidConstraintError: A keyword has an invalid value, or a reference leads nowhere.
-            LimitExceededError: The schema is too large, or expands to too many alternatives.
+            InvalidConstraintError: A keyword has an invalid value. A reference has no schema as its target, or leads
+                back to itself.
+            LimitExceededError: A limit is exceeded, such as the number of nodes, alternatives or search steps.
         """
         root = self._single_at(self._expander.root(), 0)
         while self._todo:
@@ -747,7 +747,7 @@ class Lowering:
     def _frames(self, frame: Array | Object | None, level: int) -> list[Node]:
         """Return the nodes of an array or object, given as its node. An empty list for None.
 
-        In indented output, the empty array or object is a separate node, because it is written on one line.
+        On indented levels, the empty array or object is a separate node, because it is written on one line.
         """
         if frame is None:
             return []
@@ -970,7 +970,7 @@ class Lowering:
         return values[key]
 
     def _define_value(self, number_: int, value: object, level: int) -> None:
-        """Define the reserved node of a constant that can be written in several ways."""
+        """Define the reserved node of a `_Constant`."""
         node: Node
         marks, inside = self._punctuation[level], min(level + 1, self._deepest)
         if isinstance(value, list):
@@ -1006,7 +1006,7 @@ class Lowering:
 
 
 class _Constant(NamedTuple):
-    """A constant of `enum` or `const` in the worklist."""
+    """A listed array or object, or a value inside one, in the worklist. It is used for styles that are not `fixed`."""
 
     value: object
 

@@ -244,6 +244,8 @@ def _magnitudes(bounds: Bounds, most_whole: int, most_part: int, zero: bool) -> 
 class _Sizes:
     """Languages of unsigned decimal texts `WHOLE` or `WHOLE.PART`.
 
+    The bounds that the methods get are at least 0, and have no more digits than `whole` and `part`.
+
     Attributes:
         whole: The maximum number of digits before the point.
         part: The maximum number of digits after the point.
@@ -377,15 +379,16 @@ def any_number(style: Style) -> Regular:
 
 
 def number(part: NumberAssertions | None, style: Style) -> Regular | Number:
-    """Return the numbers that assertions allow (None: all numbers).
+    """Return the numbers that assertions allow (None: all numbers), as a regular language or a `Number` node.
 
-    They are a regular language where one is built. They are a `Number` node if there are `excluded` or `not_multiple`
-    numbers or large divisors. If the style allows every spelling, they are a `Number` node unless `digits_only` is the
-    only assertion or there is none.
+    With plain numbers, they are a node if `enum` is None and there are `excluded` or `not_multiple` numbers or large
+    divisors. If the style allows every spelling, they are a node unless the assertions allow all numbers, all integers
+    of draft 4, or all other numbers of draft 4.
     """
     part = part or _FREE_NUMBER
     if style.plain_numbers and part.digits_only is False and part.enum is None:
-        part = replace(part, not_multiple=(*part.not_multiple, 1))  # the plain text of a whole number has only digits
+        # As a plain number, 1.0 counts as an integer, so no whole number is left.
+        part = replace(part, not_multiple=(*part.not_multiple, 1))
     bounded = part.low is not None or part.high is not None
     special = bool(part.not_multiple or part.excluded)
     if not style.plain_numbers:

@@ -75,7 +75,7 @@ def overlaps_of(
 
 
 def _can_meet(left: TypeAssertions, right: TypeAssertions, is_unsatisfiable: IsUnsatisfiable) -> bool:
-    """Return False if types, listed values or the values of a required key show that two alternatives do not overlap."""
+    """Return False if `merge` or the values of a required key show that two alternatives do not overlap."""
     both = merge(left, right)
     if both is None:
         return False

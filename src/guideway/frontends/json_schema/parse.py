@@ -69,8 +69,8 @@ class SchemaNode:
         schema: The schema: a dict or a bool.
         pointer: Its JSON Pointer.
         resource: The resource that contains it.
-        scope: The dynamic scope: the resources that references entered on the path from the root to this schema. Empty
-            if no document has a dynamic anchor.
+        scope: The dynamic scope: the resources that the path from the root to this schema enters. It is not recorded
+            (empty) unless `Documents.dynamic` is true.
         analysis: The analysis; None: the schema was not parsed yet.
     """
 
@@ -93,11 +93,11 @@ class Applicator:
         kind: "anyOf", "oneOf", "if" or "dependent". The last means: if an object has the key `name`, it must also have
             `required_keys` and meet `literals`.
         place: The JSON Pointer of the keyword.
-        literals: "anyOf" and "oneOf": the branches. "if": the schemas of `if`, `then` and `else`. "dependent": the
-            schema that the object must meet, if there is one.
+        literals: "anyOf" and "oneOf": the branches. "if": the schemas of `if`, `then` and `else`; 0 for one that is
+            missing. "dependent": the schema that the object must meet, if there is one.
         name: The key of the kind "dependent".
         required_keys: The keys of the kind "dependent" that `name` requires.
-        `beside`: The assertions of the schema that contains the applicator.
+        beside: The assertions of the schema that contains the applicator.
     """
 
     kind: str
@@ -113,15 +113,16 @@ class SchemaAnalysis:
     """The analysis of one schema.
 
     Attributes:
-        own: The assertions of the schema's keywords, without its in-place applicators.
-        conjuncts: Literals that must also hold.
+        own: The assertions of the keywords that are not in-place applicators or references.
+        conjuncts: Literals that must also hold: those of `allOf`, `not` and references, and in some cases of `enum` and
+            `const` (see `_with_values`).
         applicators: Disjunctions, all of which must hold.
         unevaluated: The literals of `unevaluatedProperties` and `unevaluatedItems`, None for a keyword that the schema
             does not have; None: it has neither.
         evaluating: The arguments of `evaluated_by`; None: no keyword evaluates keys or items.
         in_place: The literals that apply to the same value: those of `conjuncts` and `applicators`.
         plain: Whether the schema has no keyword, or only `type` with a single name. All such schemas share one analysis
-            for each type.
+            for each type. In draft 4, "integer" has another analysis.
     """
 
     own: TypeAssertions = UNCONSTRAINED
@@ -207,8 +208,9 @@ def parse_schema(place: SchemaNode, child: Child, ref: Callable[[SchemaNode, str
         ref: Returns the literal of the target of a reference. Its arguments are `place`, the keyword and its value.
 
     Raises:
-        InvalidConstraintError: The value of a keyword has the wrong shape, or a reference leads nowhere.
-        LimitExceededError: A count is too large, or the values of `enum` or `const` are nested too deep.
+        InvalidConstraintError: The value of a keyword has the wrong shape. A reference has no schema as its target, or
+            leads back to itself.
+        LimitExceededError: A minimum is too large, or the values of `enum` or `const` are nested too deep.
     """
     schema = place.schema
     if not isinstance(schema, dict):
@@ -336,7 +338,8 @@ def _settled(assertions: TypeAssertions) -> TypeAssertions:
     return assertions
 
 
-# -- keywords: each function adds the assertions of one keyword. `found` has all keywords of the schema
+# -- keywords: each function adds the assertions or applicators of one keyword, some also those of the keywords that
+# modify it. `found` has all keywords of the schema
 
 
 def _type(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
@@ -435,7 +438,10 @@ def _counter(part: str, slot: str, name: str) -> Callable[[_SchemaParser, Any, d
 
 
 def listed_texts(pattern: str) -> dict[str, None] | None:
-    """Return the texts that a pattern such as `^(a|b)$` lists, as the keys of a dict. None for other patterns."""
+    """Return the texts that a pattern such as `^(a|b)$` lists, as the keys of a dict.
+
+    None for other patterns, and if the texts have other characters than ASCII letters, digits, "_" and spaces.
+    """
     found = _LIST.fullmatch(pattern)
     return dict.fromkeys((found[1] or found[2]).split("|")) if found else None
 
@@ -604,11 +610,11 @@ class SchemaGraph:
 
     Attributes:
         documents: The main document and the documents that it may refer to.
-        places: The schemas at their locations. The literal of `places[n]` is 2n, and that of its negation is 2n+1. The
-            first is the schema `true`.
+        places: The schemas at their locations, and schemas that were made for the expansion. The literal of `places[n]`
+            is 2n, and that of its negation is 2n+1. The first is the schema `true`.
         refusals: For each JSON Pointer of a schema that cannot be enforced, the reason.
         resolved_references: The JSON Pointers of schemas that were replaced by the target of their `$ref`, each with
-            this keyword.
+            this keyword. A schema can occur several times.
     """
 
     def __init__(self, documents: Documents) -> None:
@@ -616,7 +622,7 @@ class SchemaGraph:
         self.places: list[SchemaNode] = [SchemaNode(0, True, "", documents.main, ())]
         # literals by (identity of the schema, dynamic scope); the places keep the schemas alive
         self._literals: dict[tuple[int, tuple[Resource, ...]], int] = {}
-        # the same for schemas whose only keyword is `$ref`: the literal of the target
+        # the same for schemas of which only the `$ref` applies: the literal of the target
         self._targets: dict[tuple[int, tuple[Resource, ...]], int] = {}
         self._values: dict[str, int] = {}
         self.refusals: dict[str, str] = {}
@@ -639,7 +645,7 @@ class SchemaGraph:
             scope: Its dynamic scope.
 
         Raises:
-            InvalidConstraintError: The reference leads nowhere, or back to itself.
+            InvalidConstraintError: The reference has no schema as its target, or leads back to itself.
         """
         chain: dict[tuple[int, tuple[Resource, ...]], None] = {}
         found = None
@@ -680,7 +686,7 @@ class SchemaGraph:
     def is_own(self, place: SchemaNode) -> bool:
         """Return whether a place has the resource of the main document, and an empty dynamic scope.
 
-        False for places that `any_of` and `all_of` have added.
+        False for places that `any_of`, `all_of` and `Expander._without_unevaluated` have added.
         """
         return self._literals.get((id(place.schema), ())) == place.literal and place.resource is self.documents.main
 

@@ -33,7 +33,8 @@ class Resource:
     """A document, or a schema with an identifier.
 
     Attributes:
-        uri: The absolute URI, without a fragment; "" for a main document without an identifier.
+        uri: The URI, resolved against the URI of the resource around it, without a fragment; "" for a main document
+            without an identifier.
         root: The schema.
         place: Its JSON Pointer. In other documents than the main one, the URI and "#" come before it.
         dialect: Its dialect.
@@ -191,7 +192,7 @@ class Documents:
         """Resolve a reference.
 
         Args:
-            reference: The value of `$ref`.
+            reference: The value of `$ref` or `$dynamicRef`, or "#" for `$recursiveRef`.
             home: The resource that contains the reference.
             place: The JSON Pointer of the keyword, for errors.
 
@@ -200,7 +201,7 @@ class Documents:
 
         Raises:
             UnsupportedError: The reference is to a document that was not supplied, or whose dialect is unknown.
-            InvalidConstraintError: The reference is invalid, or leads nowhere.
+            InvalidConstraintError: The reference is invalid, or its target does not exist or is not a schema.
         """
         uri, fragment = _joined(home.uri, reference, place) if not reference.startswith("#") else (None, reference[1:])
         resource = home if uri is None or uri == home.uri else self.resource(uri)
@@ -249,7 +250,7 @@ def simple_dialect(document: object, given: Dialect | None) -> Dialect | None:
 
     Returns:
         The dialect. None if the document is no dict, has a `$recursiveAnchor`, an identifier that may not be a URI, or
-        an unknown `$schema`.
+        a `$schema` that is not in `DIALECTS`.
     """
     if type(document) is not dict or "$recursiveAnchor" in document:
         return None
@@ -263,7 +264,7 @@ def simple_dialect(document: object, given: Dialect | None) -> Dialect | None:
 
 
 def _joined(base: str, reference: str, place: str) -> tuple[str, str]:
-    """Resolve a URI reference against a base URI. Returns the absolute URI without the fragment, and the fragment.
+    """Resolve a URI reference against a base URI. Returns the URI without the fragment, and the fragment.
 
     Raises `InvalidConstraintError` if it is not a URI reference.
     """

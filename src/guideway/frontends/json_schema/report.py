@@ -262,8 +262,8 @@ def explain(documents: Documents, style: Style, examples: int = 3) -> Explanatio
 def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:
     """Draw at most `count` distinct texts of a grammar: first a shortest text, then random texts.
 
-    There are fewer if the next one would exceed `EXAMPLE_WORK`. Raises the errors of `compile`, and `LimitExceededError`
-    if the shortest text exceeds `EXAMPLE_WORK`.
+    There are fewer if the next one would exceed `EXAMPLE_WORK`, or if the random texts repeat too often. Raises the
+    errors of `compile`, and `LimitExceededError` if the shortest text exceeds `EXAMPLE_WORK`.
     """
     found: dict[str, None] = {}
     try:

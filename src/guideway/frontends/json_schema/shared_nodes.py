@@ -97,18 +97,19 @@ class SharedNodes:
 
     Attributes:
         style: The style.
-        brackets: The punctuation of arrays.
-        braces: The punctuation of objects.
+        brackets: The punctuation of arrays at nesting level 0.
+        braces: The punctuation of objects at nesting level 0.
         key: The language of all object keys.
         maker: Makes the nodes of objects.
         spelling: How characters are written in strings.
         ordered: Whether keys are written in the order of the schema.
-        spaced: Whether white space is allowed around tokens.
-        first: The expressions that most grammars of the style contain (`Grammar.first`).
-        string: `_string`, cached.
-        several: `_several`, cached.
-        anything: `_anything`, cached.
-        scalars: By `Dialect.digits_only` and type: the node of the values; None: the type is not a scalar type.
+        spaced: Whether any white space is allowed between JSON tokens.
+        first: The value of `Grammar.first`.
+        string: The method `_string` with a cache.
+        several: The method `_several` with a cache.
+        anything: The method `_anything` with a cache.
+        scalars: `scalars[digits_only][type]` is the node of the values of a JSON type, where `digits_only` is
+            `Dialect.digits_only`; None: the type is "array" or "object".
     """
 
     def __init__(self, style: Style) -> None:
@@ -214,7 +215,7 @@ def shared_nodes_of(style: Style) -> SharedNodes:
 def anything(grammar: Grammar, style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
     """Return the nodes of any JSON value: a scalar, an array and an object.
 
-    Also sets `grammar.first` to the expressions that most grammars of the style contain.
+    Also sets `grammar.first`.
 
     Args:
         grammar: The grammar.

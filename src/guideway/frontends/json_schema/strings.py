@@ -155,7 +155,8 @@ def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regul
         place: The JSON Pointer of the schema, for errors.
 
     Returns:
-        For each class that is not empty: for each test, whether the keys of the class pass it; and their language.
+        For each class: for each test, whether the keys of the class pass it; and their language. Empty classes are left
+        out, except that the class that fails all tests may be empty.
 
     Raises:
         LimitExceededError: There are too many tests or classes, or the emptiness tests need too many states.
@@ -322,7 +323,7 @@ def string(part: StringAssertions | None, style: Style) -> Regular:
 def filter_enum(part: StringAssertions) -> StringAssertions | None:
     """Remove the listed strings that violate a pattern, and then the patterns. Returns None if no string remains.
 
-    Formats remain, and patterns that are invalid or not supported. `part.enum` must not be None.
+    Formats remain, and patterns that `pattern_language` refuses. `part.enum` must not be None.
     """
     enum: dict[str, None] = part.enum or {}
     left = []

@@ -62,8 +62,8 @@ class Style:
         formats: Which values of the keyword `format` restrict strings.
         closed: An object whose schema has `properties` but not `additionalProperties` allows only the keys that its
             keywords name.
-        plain_numbers: Numbers have no exponent, the text of an integer has no fraction, and a listed number has one
-            spelling. Otherwise every legal spelling is allowed.
+        plain_numbers: Numbers have no exponent, numbers of the type "integer" have no fraction, and a listed number has
+            one spelling. Otherwise every legal spelling is allowed.
         integer_digits: The maximum number of digits before the point in plain numbers, unless their bounds need more.
             None: `INTEGER_DIGITS` of numbers.py for integers, `NUMBER_DIGITS` for other numbers.
         fraction_digits: The maximum number of digits after the point in plain numbers, unless their bounds need more.
@@ -86,7 +86,7 @@ class Style:
 
     @property
     def comma(self) -> str:
-        """The separator of two entries."""
+        """The separator of two items or entries that are on one line."""
         return ", " if self.whitespace in ("one-line", "indented") else ","
 
     @property

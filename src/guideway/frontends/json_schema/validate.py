@@ -1,8 +1,9 @@
 """Validates a text against a schema, in any spelling, and locates the first violation.
 
-The automaton does not check `uniqueItems`, because it would need to store all items. Instead, `Validator` finds the
-arrays with equal items in the text. If there are any, the automaton reads the text again, with a special character in
-place of the opening brackets of these arrays. Arrays whose items must be unique do not accept this character.
+If the grammar allows every spelling, the automaton does not check `uniqueItems`, because it would need to store all
+items. Instead, `Validator` finds the arrays with equal items in the text. If there are any, the automaton reads the
+text again, with a special character in place of the opening brackets of these arrays. Arrays whose items must be unique
+do not accept this character.
 """
 
 from __future__ import annotations
