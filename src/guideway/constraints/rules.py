@@ -43,7 +43,7 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
         parts: Constraints for names that the text does not define.
         unreachable: The names of the rules that are not reachable from the start symbol.
         unproductive: The names of the rules that derive no finite text. Alternatives that refer to them are removed.
-            Rules that are an empty difference (`"a" - "a"`) are not among them.
+            Rules that derive none only because of an empty difference (`"a" - "a"`) or pattern may be missing.
     """
 
     _ahead = _AHEAD
@@ -80,7 +80,7 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
 
     @cached_property
     def unproductive(self) -> tuple[str, ...]:
-        """The names of the rules that derive no finite text, except empty differences. See the class."""
+        """The names of the rules that derive no finite text. See the class."""
         found: tuple[str, ...] = self._derived("unproductive")
         return found
 

@@ -68,7 +68,7 @@ def accepts(automaton: Automaton, text: str) -> bool:
 
 
 def fits(grammar: Grammar, text: str) -> bool:
-    """Return whether the grammar derives a text. Raises `LimitExceededError` if the grammar is too large."""
+    """Return whether the grammar derives a text. Raises the errors of `byte_automaton`, except `UnsatisfiableError`."""
     try:
         return accepts(byte_automaton(grammar), text)
     except UnsatisfiableError:

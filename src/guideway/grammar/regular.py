@@ -158,7 +158,7 @@ class JsonEscaped:
     Attributes:
         part: The decoded texts.
         spelling: "json": each character has one spelling: `\\"`, `\\\\`, `\\b`, `\\f`, `\\n`, `\\r` and `\\t`,
-            `\\u00xx` in lower case for other control characters, and all others unescaped. "json-any": every legal
+            `\\u00xx` in lower case for other characters below U+0020, and all others unescaped. "json-any": every legal
             spelling.
     """
 
@@ -268,8 +268,8 @@ def repeat(part: Regular, minimum: int = 0, maximum: int | None = None) -> Regul
 def repeated(part: Regular, least: int, most: int | None) -> Regular:
     """Return `least` to `most` repetitions of the part (None: unbounded).
 
-    If the part is a repetition and the product of the counts gives the same language, as in `(a{0,9}){0,9}`, the result
-    is one repetition.
+    If the part is a repetition with a minimum of 0 or 1, as in `(a{0,9}){0,9}`, the counts are multiplied, and the
+    result is one repetition, unless the kernel cannot represent its maximum.
     """
     if isinstance(part, Repeat) and part.minimum <= 1:
         highest = None if most is None or part.maximum is None else most * part.maximum

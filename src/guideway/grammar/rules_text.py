@@ -1,8 +1,9 @@
 """Writes a grammar as context-free rules, for exports to the notations of other libraries.
 
 `rules_of` rewrites objects and arrays as rules. The right side of each rule is a term: a character class, a fixed text,
-a concatenation, an alternation, a repetition or a reference. The rules derive exactly the texts of the grammar. If that
-is impossible, `UnsupportedError` names what a context-free grammar cannot express.
+a concatenation, an alternation, a repetition or a reference. The rules derive exactly the texts of the grammar, or with
+`duplicate_keys`, also texts in which a key occurs twice. If that is impossible, `UnsupportedError` names what a
+context-free grammar cannot express.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def rules_of(grammar: Grammar, *, duplicate_keys: bool = False, limit: int = MAX
 
     Raises:
         UnsupportedError: The grammar has no equivalent context-free rules, or contains special tokens.
-        LimitExceededError: There would be too many rules.
+        LimitExceededError: There would be too many rules, or the automaton of an expression is too large.
     """
     return _Maker(grammar, duplicate_keys, limit).run()
 

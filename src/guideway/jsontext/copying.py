@@ -74,7 +74,8 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
 
     Args:
         value: The value.
-        exact: True: non-integer numbers become `Decimal`, a float by its shortest repr. False: they become float.
+        exact: True: floats become `Decimal`, by their shortest repr. False: `Decimal` numbers become float, unless
+            `read_float` returns a `Decimal` for their text.
         deepest: The maximum nesting depth.
 
     Raises:

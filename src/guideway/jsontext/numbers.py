@@ -15,7 +15,7 @@ _TOO_LARGE = 10**MAX_DIGITS
 
 
 def bounded(number: int | Decimal) -> int | Decimal | None:
-    """Return the number; None: it has more digits than `MAX_DIGITS` before or after the point."""
+    """Return the number, or 0 for any zero; None: it has more digits than `MAX_DIGITS` before or after the point."""
     if not number:
         return 0  # 0e-999999999 would be written with all its zeros
     if isinstance(number, int):

@@ -26,7 +26,8 @@ class Token(NamedTuple):
     """A token of a JSON text.
 
     Attributes:
-        kind: "key", "string", "number", "word" (true, false, null, NaN, Infinity), or the punctuation character.
+        kind: "key", "string", "number", "word" (true, false, null, NaN, Infinity, -Infinity), or the punctuation
+            character.
         start: The index of its first character.
         end: The index after its last character.
         depth: The number of arrays and objects around it. The brackets of a value are not inside this value.

@@ -84,7 +84,7 @@ class TorchMasks:
         return logits if self.in_place else torch.from_numpy(self._buffer(logits.shape))
 
     def nothing(self) -> list[int]:
-        """Return the masked rows in which every logit was -inf in the last call on a device other than the CPU.
+        """Return the masked rows in which every logit is -inf, of the last call that masked logits on another device.
 
         Waits for the device. A second call returns [].
         """

@@ -27,7 +27,7 @@ class _IsoGroup:
         at: The position of the opening bracket.
         options: The alternatives so far, each as a sequence of terms.
         waits: True: a term is expected next. False: an operator or the end of the group is expected.
-        count: The count that the next term is repeated; None: it has no count.
+        count: How often the next term is repeated; None: it has no count.
         left: The left operand of a `-` whose right operand is the next term; None: there is no such `-`.
     """
 

@@ -28,7 +28,8 @@ class W3cReader(Reader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.mentioned: dict[str, int] = {}
-        self._minus: dict[int, int] = {}  # by the id of a sequence, the position of the `-` in it
+        # by the `id` of a sequence (a list of terms) that has a `-`: the position of the `-` in the text
+        self._minus: dict[int, int] = {}
 
     def rules(self) -> list[Rule]:
         """Parse all rules, in order."""

@@ -1,7 +1,8 @@
 """JSON text inside a JSON string, as a pattern that the decoded string must match.
 
-The pattern allows one spelling of each value, without white space. It leaves out strings with escapes, long numbers,
-and objects with only a part of the optional fields. A type that a pattern cannot describe raises `UnsupportedError`.
+The pattern allows no white space. It leaves out strings with escapes, long numbers, numbers with exponents, objects
+with only a part of the optional fields, and dicts with more than one entry. A type that a pattern cannot describe
+raises `UnsupportedError`.
 """
 
 from __future__ import annotations

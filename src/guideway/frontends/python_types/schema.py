@@ -413,13 +413,25 @@ def _rounded(made: dict[str, Any]) -> dict[str, Any]:
 def _hashable(made: dict[str, Any], schema: Any) -> dict[str, Any]:
     """Return the schema of a set without arrays and objects as items of any type, because they are not hashable.
 
-    Raises `UnsupportedError` if the type of the items is not hashable.
+    Raises `UnsupportedError` if the type of the items is not hashable, as far as this is known without validators.
     """
     items = schema.get("items_schema", {"type": "any"})
     if items["type"] == "any":
         return {**made, "items": {"type": ["null", "boolean", "number", "string"]}}
-    if items["type"] in _NOT_HASHED or (items["type"] == "model" and items["cls"].__hash__ is None):
-        raise UnsupportedError(f"the items of a set must be hashable, got {items['type']!r}")
+    todo = [items]
+    while todo:
+        one = todo.pop()
+        kind = one["type"]
+        if kind in _NOT_HASHED or (kind in ("model", "dataclass") and one["cls"].__hash__ is None):
+            raise UnsupportedError(f"the items of a set must be hashable, got {kind!r}")
+        if kind == "nullable":
+            todo.append(one["schema"])
+        elif kind == "tuple":
+            todo += one["items_schema"]
+        elif kind == "union":
+            todo += [choice[0] if isinstance(choice, tuple) else choice for choice in one["choices"]]
+        elif kind == "tagged-union":
+            todo += one["choices"].values()
     return made
 
 

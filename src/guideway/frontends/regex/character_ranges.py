@@ -1,7 +1,7 @@
 """The characters of regex classes in Python's `re` and ECMA-262, as code point ranges.
 
 Python's classes are computed with the `re` module, so they have the Unicode version of the running Python. They are
-computed on first use and cached.
+computed on first use and cached. There are also functions that merge, invert and search ranges.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The syntax tree of a pattern.
 
 A part is a node of the tree. An assertion (`^`, `$`, `\\b`, lookaround) is a part that matches no character, but
-depends on the surrounding text. A part without assertions is a `Plain`: its language is already known. Adjacent parts
-without assertions are merged while parsing, so trees are small. The trees of `parse_tree` are not merged.
+depends on the surrounding text. While a pattern is parsed, parts without assertions are merged to `Plain` parts, whose
+language is known, so trees are small. In the trees of `parse_tree`, they are not merged.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAX_COUNT = 4_294_967_294
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plain:
-    """A part without assertions.
+    """A part without assertions, as its language.
 
     Attributes:
         language: The texts that it matches.

@@ -42,14 +42,15 @@ def nullable_variables(
 def without_empty(
     group: dict[int, list[Production]], nullable: Callable[[Symbol], bool], made: Productions, expressions: Expressions
 ) -> dict[int, list[Production]]:
-    """Return productions that derive the same texts except the empty text.
+    """Return productions of the variables that derive the same texts except the empty text.
 
-    If a production has more than `_AT_ONCE` nullable symbols, new variables derive the ends of the production.
+    If a production has more than `_AT_ONCE` nullable symbols, its last symbols are replaced by a new variable that
+    derives them. The result has the productions of the new variables, too.
 
     Args:
         group: The productions of a strongly connected component.
         nullable: Returns whether a symbol derives the empty text.
-        made: Supplies new variables, and counts the productions.
+        made: Supplies new variables, and limits the size of all productions.
         expressions: The properties of expressions.
     """
     result: dict[int, list[Production]] = {}

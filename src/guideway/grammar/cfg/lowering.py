@@ -35,7 +35,8 @@ class Lowered:
     Attributes:
         grammar: The grammar.
         unreachable: The names of the rules that the start symbol does not reach.
-        unproductive: The names of the reachable rules that derive no text, except empty differences.
+        unproductive: The names of the reachable rules that derive no text. A rule that derives none only because a
+            difference or an expression in it is empty may be missing.
     """
 
     def __init__(self, grammar: Grammar, unreachable: tuple[str, ...], unproductive: tuple[str, ...]) -> None:
@@ -53,7 +54,8 @@ def lower(rules: list[Rule], start: str) -> Lowered:
 
     Raises:
         InvalidConstraintError: A rule is defined twice, or a repetition count is negative.
-        UnsatisfiableError: `start` derives no finite text. The message has the unproductive rules.
+        UnsatisfiableError: `start` is one of the unproductive rules (`Lowered.unproductive`). The message has all of
+            them.
         UnsupportedError: An operand of an `Except` is not regular.
         LimitExceededError: The rules need too many productions or steps.
         KeyError: A rule is not defined. Callers must check this before.
@@ -112,7 +114,7 @@ class _Lowering:
             self._group(component, outside[number])
 
     def is_never(self, variable: int) -> bool:
-        """Return whether a variable is known to derive no text. Empty differences are not recognised."""
+        """Return whether a variable is known to derive no text. See `Lowered.unproductive`."""
         return is_never(self._regular.get(variable))
 
     def grammar(self) -> Grammar:

@@ -293,6 +293,16 @@ def test_floats_next_to_an_open_bound_are_not_rounded_to_it() -> None:
         draw_examples(of(Annotated[float, Field(gt=0, lt=5e-324)]).grammar(), 1)
 
 
+@dataclass
+class Plain:
+    first: int
+
+
+@dataclass(frozen=True)
+class Frozen:
+    first: int
+
+
 class FromPath(BaseModel):
     first: int = Field(validation_alias=AliasPath("all", 0))
 
@@ -301,6 +311,7 @@ class FromPath(BaseModel):
     "annotation",
     [
         *(FromPath, type[int], Hashable, set[list[int]], set[Circle], Literal[b"x"]),
+        *(set[Plain], frozenset[tuple[list[int], int]], set[tuple[Circle, ...]], set[list[int] | int]),
         *(Annotated[time, Field(lt=time(3))], Annotated[datetime, Field(gt=datetime(2000, 1, 1))]),
         *(Annotated[str, Field(pattern=r"[a-z&&[^b]]")], Annotated[str, Field(pattern=re.compile("a", re.I))]),
     ],
@@ -309,6 +320,11 @@ class FromPath(BaseModel):
 def test_unsupported_types_are_refused(annotation: Any) -> None:
     with pytest.raises(UnsupportedError):
         of(annotation)
+
+
+def test_sets_of_types_with_a_hash() -> None:
+    assert of(set[Frozen]).parse('[{"first": 1}]') == {Frozen(1)}
+    assert of(set[tuple[int, Optional[str]]]).parse('[[1, "a"], [1, null]]') == {(1, "a"), (1, None)}  # noqa: UP045
 
 
 def test_non_constraints_are_refused_with_a_suggestion() -> None:

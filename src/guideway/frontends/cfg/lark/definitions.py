@@ -58,7 +58,7 @@ class Terminals:
         return list(self._patterns)
 
     def place(self, name: str) -> str | None:
-        """Return line and column of a definition, for messages; None: the grammar has no definition of this name."""
+        """Return the position of a definition, as `Reader.place` does; None: the grammar does not define this name."""
         return self._reader.place(self._defined[name].at) if name in self._defined else None
 
     def at(self, name: str) -> int:
@@ -85,7 +85,7 @@ class Terminals:
         """Return a language of a terminal: its longest match in a text is what Python's `re` matches with the pattern.
 
         Raises:
-            UnsupportedError: The pattern has assertions.
+            UnsupportedError: The length of the match is not known, because the pattern has assertions.
             LimitExceededError: The automaton of the pattern is too large.
         """
         written, language, at = self._patterns[name], self.language(name), self.at(name)

@@ -116,7 +116,7 @@ class LarkReader:
         self._source = Reader(self.text)
 
     def place(self, at: int) -> str:
-        """Return line and column of a position, for messages."""
+        """Return a position for messages, as `Reader.place` does."""
         return self._source.place(at)
 
     def fail(self, message: str, at: int, kind: type[ConstraintError] = InvalidConstraintError) -> NoReturn:

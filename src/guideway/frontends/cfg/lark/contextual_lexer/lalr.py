@@ -36,7 +36,7 @@ class Conflict(Exception):
 
 
 class PlainRules:
-    """The productions of rules. Nested alternations are expanded, and unbounded repetitions become new rules.
+    """The productions of rules. Nested alternations are expanded. Unbounded and long repetitions become new rules.
 
     Attributes:
         names: The names of the rules by number; "" for new rules.

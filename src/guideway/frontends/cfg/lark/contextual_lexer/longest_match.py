@@ -34,12 +34,13 @@ _MATCH = 0  # the accepting NFA state
 
 
 class _Threads:
-    """The NFA of a pattern, without recursion.
+    """The NFA of a pattern. It is built without recursion.
 
     Attributes:
         takes: For each state, the character classes that it reads, and the next state; None: it reads no character.
         options: For each state, the targets of its epsilon transitions, in order of priority.
-        asserts: Whether the order of priority is not known, because the pattern has assertions or merged parts.
+        asserts: Whether the order of priority is not known, because the pattern has assertions, or `Plain` parts of a
+            kind that `_add` does not support.
         start: The initial state. The accepting state is `_MATCH`.
     """
 
@@ -147,8 +148,8 @@ def preferred(root: Part, language: Regular) -> Regular | None:
         language: The texts that the pattern matches completely.
 
     Returns:
-        `language` or a subset of it. None if the order of the matches is not known, because the pattern has assertions
-        or merged parts.
+        `language` or a subset of it. None if the order of the matches is not known (`_Threads.asserts`), mostly because
+        the pattern has assertions.
 
     Raises:
         LimitExceededError: The automaton is too large.

@@ -63,7 +63,7 @@ class Split:
         rules: The rules.
         start: Their start symbol.
         names: For each of the rules, the name of the rule or terminal of the grammar that it specialises. Rules that
-            repetitions were expanded to are left out.
+            repetitions were expanded to, and the start symbol, are left out.
     """
 
     rules: list[Rule]
