@@ -1,6 +1,6 @@
 """`compile`: compiles a constraint and a vocabulary to an automaton.
 
-There are four caches: automata in memory (`automaton_cache.py`); the digests of the programs of constraints in memory
+It uses four caches: automata in memory (`automaton_cache.py`); the digests of the programs of constraints in memory
 (`cache_keys.py`), whose lookup takes microseconds; programs of expensive constraints on disk
 (`constraints/programs.py`); and vocabulary tables on disk (`Vocabulary.kernel`).
 """

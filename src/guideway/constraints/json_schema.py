@@ -416,8 +416,9 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
         Returns:
             One tuple per keyword: the JSON Pointer of its schema, its name, and its effect. The effect is "enforced",
-            "annotation" or "no effect" (the keyword applies only to types that are not allowed there). For an unknown
-            name, a note follows, such as "annotation: unknown keyword, did you mean 'properties'?".
+            "annotation" or "no effect" (the keyword applies only to types that are not allowed there, or the keyword
+            that it modifies is missing). For an unknown name, a note follows, such as "annotation: unknown keyword, did
+            you mean 'properties'?".
         """
         return keyword_report(self._expander, self._style)
 

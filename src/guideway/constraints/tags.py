@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
@@ -190,8 +191,9 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
     def _tagged(self, text: str, start: int) -> tuple[Tagged, int]:
         """Return the tag at the index `start`, and the index after it.
 
-        A tag ends at the first occurrence of its `end` before which its content is valid. If this is possible for
-        several tags, the first of `tags` is returned.
+        A tag ends at the first occurrence of its `end` before which its content is valid. With a `separator`, the text
+        must end there, or the separator and another tag must follow. If this is possible for several tags, the first of
+        `tags` is returned.
         """
         for tag in self.tags:
             if not text.startswith(tag.begin, start):
@@ -199,11 +201,19 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
             first = start + len(tag.begin)
             end = text.find(tag.end, first)
             while end >= 0:
-                try:
-                    return Tagged(tag, tag.content.parse(text[first:end])), end + len(tag.end)
-                except InvalidTextError:
-                    end = text.find(tag.end, end + 1)
+                after = end + len(tag.end)
+                if self._may_follow(text, after):
+                    with suppress(InvalidTextError):
+                        return Tagged(tag, tag.content.parse(text[first:end])), after
+                end = text.find(tag.end, end + 1)
         raise InvalidTextError(f"expected the end of the tag that begins with {text[start : start + 40]!r}")
+
+    def _may_follow(self, text: str, at: int) -> bool:
+        """Return whether the text from the index `at` on may follow a tag, as far as the `separator` decides it."""
+        if self.separator is None or at == len(text):
+            return True
+        following = at + len(self.separator)
+        return text.startswith(self.separator, at) and any(text.startswith(tag.begin, following) for tag in self.tags)
 
     def _content(self) -> object:
         return self.tags, self.triggers, self.least, self.most, self.separator, self.special

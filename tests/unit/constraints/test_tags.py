@@ -40,6 +40,8 @@ def test_lists_with_separators() -> None:
     assert pieces(source, "<n>1</n>, <r>{}</r>") == ["1", {}]
     refuses(source, "", "<n>1</n>,<n>2</n>", "<n>1</n>, ", "a<n>1</n>")
     assert pieces(gw.Tags([NUMBER], separator="\n"), "") == []
+    nested = gw.Tag("<t>", gw.Regex("a(</t>x)?"), "</t>")
+    assert pieces(gw.Tags([nested], separator=","), "<t>a</t>x</t>,<t>a</t>") == ["a</t>x", "a"]
     refuses(gw.Tags([NUMBER], separator="\n", most=1), "<n>1</n>\n<n>1</n>")
 
 

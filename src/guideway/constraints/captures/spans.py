@@ -44,8 +44,8 @@ class Captures(Mapping[str, str]):
 
     Attributes:
         text: The complete text.
-        spans: All captures, in the order in which a reader of the text begins them. A capture precedes those inside it.
-            Of `a & b`, all captures of `a` come first.
+        spans: All captures, in the order in which they begin. A capture precedes those inside it. There are two
+            exceptions: captures in a lookbehind come where it is tested, and of `a & b`, those of `a` come first.
     """
 
     def __init__(self, text: str, spans: Iterable[Capture]) -> None:

@@ -127,7 +127,7 @@ class Reader:
             self.at += 1
         if self.at == start or (digits is not None and self.at - start < digits):
             self.expected(f"{digits or ''} hexadecimal digits".strip(), start)
-        point = int(self.text[start : self.at][-12:], 16)
+        point = int((self.text[start : self.at].lstrip("0") or "0")[:12], 16)
         if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
             self.fail(f"{point:#x} is not a character", start)
         return point

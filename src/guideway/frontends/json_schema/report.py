@@ -18,6 +18,7 @@ from guideway.frontends.json_schema.dnf import Expander
 from guideway.frontends.json_schema.keyword_warnings import similar_keyword
 from guideway.frontends.json_schema.keywords import (
     ALL_TYPES,
+    BOOLS_ONCE,
     KEYWORDS,
     NOTES,
     SCHEMA_LISTS,
@@ -78,8 +79,8 @@ def keyword_report(expander: Expander, style: Style) -> list[tuple[str, str, str
 
     Returns:
         One row for each keyword: the JSON Pointer of the schema, the name of the keyword, and its status. The status is
-        "enforced", "refused", "no effect" (the keyword applies to none of the schema's types) or "annotation" (it
-        asserts nothing). After "annotation", a colon and a note may follow.
+        "enforced", "refused", "no effect" (the keyword applies to none of the schema's types, or the keyword that it
+        modifies is missing) or "annotation" (it asserts nothing). After "annotation", a colon and a note may follow.
     """
     found: dict[tuple[str, str], str] = {}
     given = _dicts(one.root for one in expander.documents.resources.values())
@@ -96,7 +97,9 @@ def keyword_report(expander: Expander, style: Style) -> list[tuple[str, str, str
             row = None
             if not (dialect.ref_alone and "$ref" in schema) or name == "$ref":
                 row = check_keyword(name, value, place.pointer, dialect)
-            status = _note(name, dialect) if row is None else "enforced" if row.types & types else "no effect"
+            status = _note(name, dialect)
+            if row is not None:
+                status = "enforced" if row.types & types and _is_used(name, value, schema, dialect) else "no effect"
             if name == "format" and row is not None and not is_asserted(value, style):
                 status = "annotation"
             if row is not None and pointer(place.pointer, name) in expander.refusals:
@@ -105,6 +108,20 @@ def keyword_report(expander: Expander, style: Style) -> list[tuple[str, str, str
     for where, name in expander.resolved_references:
         found.setdefault((where, name), "refused" if pointer(where, name) in expander.refusals else "enforced")
     return [(where, name, status) for (where, name), status in found.items()]
+
+
+_MODIFIED = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
+"""Keywords that have an effect only next to another keyword, with the other keyword."""
+
+
+def _is_used(name: str, value: object, schema: dict[str, Any], dialect: Dialect) -> bool:
+    """Return False for a keyword without effect because the keyword that it modifies is missing."""
+    if name == "additionalItems":
+        return isinstance(schema.get("items"), list)
+    if name in BOOLS_ONCE and isinstance(value, bool):
+        return name.removeprefix("exclusive").lower() in schema
+    other = _MODIFIED.get(name)
+    return other is None or (other in schema and other not in dialect.unknown)
 
 
 def _dicts(documents: Iterable[object]) -> set[int]:

@@ -4,8 +4,8 @@ The pattern becomes an NFA (`nfa.py`) whose epsilon transitions may have a condi
 meet is a Boolean formula over claims. A claim is "the rest of the text is accepted from this NFA state". Reading a
 character replaces each claim by the claims after that character. So formulas in disjunctive normal form are the states
 of a DFA. A lookahead adds a claim as a conjunct. For each lookbehind, the DFA state also has the NFA states that the
-lookbehind has reached, each with the formula under which it is reached. Without a lookahead inside, this formula is
-true or false.
+lookbehind has reached, each with the formula under which it is reached. Without a lookahead or `$` inside, this formula
+is true or false.
 
 This is the determinization of an alternating automaton (Chandra, Kozen and Stockmeyer, "Alternation", 1981) over the
 character classes that the pattern distinguishes. The number of states can be exponential, so it is limited.

@@ -388,6 +388,20 @@ def test_the_report_has_only_keywords_of_the_document() -> None:
     ]
 
 
+def test_the_report_says_if_the_keyword_that_another_modifies_is_missing() -> None:
+    def status(schema: dict[str, Any], name: str, **options: Any) -> str:
+        return {row[:2]: row[2] for row in JsonSchema(schema, **options).keyword_report()}["", name]
+
+    for one, other in (("then", "if"), ("else", "if"), ("minContains", "contains"), ("maxContains", "contains")):
+        value: object = {} if other == "if" else 1
+        assert status({one: value}, one) == "no effect"
+        assert status({one: value, other: {}}, one) == "enforced"
+    for schema, found in (({"items": [{}]}, "enforced"), ({"items": {}}, "no effect"), ({}, "no effect")):
+        assert status({**schema, "additionalItems": {}}, "additionalItems", dialect="draft-07") == found
+    for more, found in (({}, "no effect"), ({"minimum": 1}, "enforced")):
+        assert status({"exclusiveMinimum": True, **more}, "exclusiveMinimum", dialect="draft-04") == found
+
+
 def test_the_report_has_all_references_of_a_chain() -> None:
     found = JsonSchema(
         {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"type": "string"}}}
