@@ -823,7 +823,7 @@ class Expander(SchemaGraph):
             among: Indices of the branches to negate.
             literals: The literals of all branches.
             tags: The possible discriminators.
-            beside: Assertions that must hold.
+            `beside`: Assertions that must hold.
             conjuncts: Conjuncts that must hold.
         """
         name, separated = discriminator(among, tags) if len(among) > 2 else ("", {})

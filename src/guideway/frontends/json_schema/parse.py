@@ -97,7 +97,7 @@ class Applicator:
             missing. "dependent": the schema that the object must meet, if there is one.
         name: The key of the kind "dependent".
         required_keys: The keys of the kind "dependent" that `name` requires.
-        beside: The assertions of the schema that contains the applicator.
+        `beside`: The assertions of the schema that contains the applicator.
     """
 
     kind: str
