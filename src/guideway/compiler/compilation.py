@@ -63,6 +63,7 @@ def compile(
         UnsupportedError: The constraint cannot be enforced exactly.
         UnsatisfiableError: No text matches the constraint.
         LimitExceededError: The constraint needs more than a limit allows.
+        MissingDependencyError: A type needs a package that is not installed.
         TypeError: `vocabulary` has no vocabulary.
     """
     table = getattr(vocabulary, "vocabulary", vocabulary)  # of a tokenizer or a model

@@ -19,6 +19,10 @@ class CompileLimits:
         max_states: The maximum number of automaton states of all constraints that are compiled with these limits for
             one vocabulary, together.
         max_work: The maximum number of work units of one call, such as compiling, or computing one mask.
+
+    Raises:
+        TypeError: A limit is not an integer.
+        ValueError: A limit is less than 1.
     """
 
     max_states: int = 4_000_000

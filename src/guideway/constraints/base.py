@@ -203,7 +203,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
             duplicate_keys: As for `to_gbnf`.
 
         Raises:
-            UnsupportedError: As for `to_gbnf`.
+            UnsupportedError: As for `to_gbnf`, or `dialect` has another value.
             LimitExceededError: The grammar would be too large.
             UnsatisfiableError: No text fits.
         """
@@ -220,7 +220,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
             dialect: "rust" (the crate `regex`), "python" (`re`) or "ecma" (with the flag `u`).
 
         Raises:
-            UnsupportedError: The constraint is recursive or not regular.
+            UnsupportedError: The constraint is recursive, not regular, or has special tokens; or `dialect` is unknown.
             LimitExceededError: The expression would be too long.
             UnsatisfiableError: No text fits.
         """

@@ -43,6 +43,7 @@ def of(constraint: object) -> Constraint[Any]:
         InvalidConstraintError: The value is none of these, or the constraint has an error.
         UnsupportedError: The constraint cannot be enforced exactly.
         LimitExceededError: The constraint is too large.
+        MissingDependencyError: A type needs a package that is not installed.
     """
     if type(constraint) is JsonSchema or isinstance(constraint, Constraint):  # the first test is faster
         return constraint

@@ -92,7 +92,7 @@ def explain_schema(
         (`conflict`).
 
     Raises:
-        InvalidConstraintError: The schema is not a valid schema.
+        InvalidConstraintError: The schema or another argument is not valid.
         UnsupportedError: The dialect that `$schema` names is not supported.
         LimitExceededError: The schema is too large.
     """
@@ -216,8 +216,10 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             names that begin with "x-") or "ignore".
 
     Raises:
-        InvalidConstraintError: The schema is not valid, or has keywords that `unknown_keywords` refuses.
-        UnsupportedError: A keyword cannot be enforced exactly.
+        InvalidConstraintError: The schema or another argument is not valid, or the schema has keywords that
+            `unknown_keywords` refuses.
+        UnsupportedError: A keyword cannot be enforced exactly, `$schema` names an unknown dialect, or a reference is to
+            a document that is not in `resources`.
         LimitExceededError: The schema is too large.
     """
 

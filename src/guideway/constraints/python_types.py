@@ -57,7 +57,7 @@ class PythonType(Constraint[T_co]):
         schema: The JSON Schema of the type, for use in prompts.
 
     Raises:
-        InvalidConstraintError: `annotation` is not a type.
+        InvalidConstraintError: `annotation` is not a type, or another argument is not valid.
         UnsupportedError: The texts of the type cannot be described exactly.
         MissingDependencyError: The type needs a package that is not installed.
         LimitExceededError: The type is nested too deeply, or too large.
