@@ -178,6 +178,8 @@ class Loop:
                 self._calls = [call for call in self._calls if call not in ended]
                 calls = list(self._calls)
                 self._running = bool(calls)
+                if not calls:
+                    self._deferral = Deferral()  # the old one has rows, whose sessions would keep the model
             with self.outbox if calls else nullcontext():  # without calls, another thread may use the outbox now
                 for call in ended:
                     _tell(call, None)

@@ -46,8 +46,11 @@ SAMPLES = 8  # of the resident memory in each part
 BUDGET = 4 << 20  # of cached masks, and of expressions
 MOST_GROWTH = 64 << 20
 """The growth of resident memory after the first sample: the budgets of a vocabulary and of all caches, and fragmentation."""
-MOST_BYTES, MOST_BLOCKS = 16.0, 0.1
-"""The growth of what is allocated when the caches are empty, in bytes of malloc and blocks of Python per constraint."""
+MOST_BYTES, MOST_BLOCKS = 24.0, 0.1
+"""The growth of what is allocated when the caches are empty, in bytes of malloc and blocks of Python per constraint.
+
+The smallest block of malloc takes 32 bytes. A few bytes are due to background threads that are started later.
+"""
 
 
 class Allocated(NamedTuple):
@@ -182,6 +185,17 @@ def _check(use: Any, seed: int) -> tuple[bool, str]:
     return judged(sizes, after, part)
 
 
+async def _settled() -> Allocated:
+    """Return what is allocated when background threads have ended the work of cancelled calls."""
+    least = allocated()
+    for _ in range(60):
+        await asyncio.sleep(0.5)
+        before, least = least, min(least, allocated())
+        if before == least:
+            break
+    return least
+
+
 async def _cancelled(seed: int) -> tuple[bool, str]:
     """Begin the generation for each constraint, and cancel it.
 
@@ -203,8 +217,7 @@ async def _cancelled(seed: int) -> tuple[bool, str]:
             if (start - begin + TASKS) * SAMPLES // part > len(sizes) - SAMPLES * len(after):
                 sizes.append(resident())
         del model, tasks, task
-        await asyncio.sleep(1)  # background threads end the work of cancelled calls
-        after.append(allocated())
+        after.append(await _settled())
     return judged(sizes, after, part)
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import threading
+import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +16,7 @@ import guideway as gw
 from guideway import background
 from guideway.generation import scheduler
 from guideway.generation.async_loop import Call, Loop, Outbox
-from guideway.generation.deferral import Deferral
+from guideway.generation.deferral import Deferral, Preparation, WorkDeferred, _Past
 from guideway.generation.plan import Job
 from guideway.generation.scheduler import Row
 from guideway.testing import ConstantModel
@@ -108,6 +112,38 @@ def test_a_round_wakes_an_event_loop_once() -> None:
         loop._round(calls)
         assert made == list("abc") * number
         assert where.wake_ups == number
+
+
+def test_a_loop_without_calls_keeps_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of a cancelled call were parked; their sessions would keep the model."""
+    parked = threading.Event()
+
+    def park(self: Deferral, row: Row) -> None:
+        self._past[row] = _Past(0, 1, 1)
+        self._parked[row] = Preparation(None, lambda: None)  # type: ignore[arg-type,assignment]  # never done
+        parked.set()
+
+    def refuse(self: Row) -> None:
+        raise WorkDeferred
+
+    monkeypatch.setattr(Deferral, "park", park)
+    monkeypatch.setattr(Row, "take_forced", refuse)
+
+    async def cancelled(model: ConstantModel) -> None:
+        task = asyncio.ensure_future(gw.agenerate(model, "x", gw.Regex("[ab]{9}")))
+        assert await asyncio.to_thread(parked.wait, 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    model = ConstantModel(BYTES)
+    asyncio.run(cancelled(model))
+    kept, end = weakref.ref(model), time.monotonic() + 20
+    del model
+    while kept() is not None and time.monotonic() < end:
+        gc.collect()
+        time.sleep(0.01)
+    assert kept() is None
 
 
 @pytest.mark.parametrize("error", [None, RuntimeError, KeyboardInterrupt])
