@@ -56,32 +56,29 @@ def test_large_schemas_are_not_searched() -> None:
     assert str(caught.value) == "no text can fit the constraint (at the whole schema)"
 
 
-def test_the_search_has_a_bound_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    trials: list[Expander] = []
+@pytest.fixture
+def trials(monkeypatch: pytest.MonkeyPatch) -> list[Expander]:
+    """The expanders of the trial deletions that follow."""
+    found: list[Expander] = []
 
     class Counted(Expander):
         def __init__(self, documents: Any, most_work: int | None = None) -> None:
             super().__init__(documents, most_work)
             if most_work is not None:
-                trials.append(self)
+                found.append(self)
 
     monkeypatch.setattr(json_schema, "Expander", Counted)
+    return found
+
+
+def test_the_search_has_a_bound_of_work(trials: list[Expander]) -> None:
     with pytest.raises(gw.errors.UnsatisfiableError):
         gw.compile(gw.JsonSchema(SCHEMAS["definitions that double, oneOf"]), BYTES)
     assert trials
     assert sum(one.work for one in trials) < 1.1 * MAX_TRIAL_WORK
 
 
-def test_the_search_counts_divisions_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    trials: list[Expander] = []
-
-    class Counted(Expander):
-        def __init__(self, documents: Any, most_work: int | None = None) -> None:
-            super().__init__(documents, most_work)
-            if most_work is not None:
-                trials.append(self)
-
-    monkeypatch.setattr(json_schema, "Expander", Counted)
+def test_the_search_counts_divisions_of_objects(trials: list[Expander], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_schema, "MAX_TRIAL_UNITS", 10_000_000)
     with pytest.raises(gw.errors.UnsatisfiableError):
         gw.compile(gw.JsonSchema(SCHEMAS["dependent schemas in a chain"], profile="exact"), BYTES)
