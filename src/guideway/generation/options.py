@@ -231,12 +231,17 @@ def with_options(*names: str, more: Mapping[str, Option] | None = None, typed: t
                     )
                 )
         function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]  # not declared by mypy
-        lines = [textwrap.fill(f"{name}: {table[name].meaning}", 110) for name in taken]
-        meanings = textwrap.indent("\n".join(line.replace("\n", "\n    ") for line in lines), " " * 8).lstrip()
+        meanings = "\n".join(_paragraph(name, table[name].meaning) for name in taken).lstrip()
         function.__doc__ = _OPTIONS_LINE.sub(lambda _: meanings, function.__doc__ or "")
         return function
 
     return decorate
+
+
+@cached(256)
+def _paragraph(name: str, meaning: str) -> str:
+    indent = " " * 8
+    return textwrap.fill(f"{name}: {meaning}", 118, initial_indent=indent, subsequent_indent=indent + " " * 4)
 
 
 _OPTIONS_LINE = re.compile(r"\*\*options:.*(\n {12}.*)*")

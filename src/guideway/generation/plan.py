@@ -57,7 +57,7 @@ __all__ = ["ANY_TEXT", "GenerationRequest", "Job", "Plan", "is_many"]
 
 T = TypeVar("T")
 
-ANY_TEXT = Regex(r"[\s\S]*")
+ANY_TEXT = Regex("(?s:.)*")
 _OF_THE_CALL: object = object()
 _PROMPTS = "prompt must be a str, a list of messages (dict), a list of token ids or a GenerationRequest"
 

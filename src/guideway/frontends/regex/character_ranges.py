@@ -7,10 +7,8 @@ computed on first use and cached. There are also functions that merge, invert an
 from __future__ import annotations
 
 import re
-from array import array
 from bisect import bisect_right
 from collections.abc import Iterable
-from sys import byteorder
 
 from guideway.caching import cached
 from guideway.grammar.regular import MAX_CODE_POINT, Ranges, chars
@@ -77,8 +75,16 @@ def contains(ranges: Ranges, code: int) -> bool:
 def python_class(source: str, ascii_only: bool) -> Ranges:
     """Return the characters of a class such as `\\w` in Python's `re`."""
     finder = re.compile(f"(?:{source})+", re.ASCII if ascii_only else 0)
-    every = array("I", range(MAX_CODE_POINT + 1)).tobytes().decode(f"utf-32-{byteorder[0]}e", "surrogatepass")
-    return tuple((found.start(), found.end() - 1) for found in finder.finditer(every))
+    return tuple((found.start(), found.end() - 1) for found in finder.finditer(_all_characters()))
+
+
+def _all_characters() -> str:
+    """Return every code point in order, surrogates included."""
+    encoded = bytearray(4 * (MAX_CODE_POINT + 1))
+    encoded[0::4] = bytes(range(256)) * (len(encoded) >> 10)
+    encoded[1::4] = b"".join(bytes([row]) * 256 for row in range(256)) * (len(encoded) >> 18)
+    encoded[2::4] = b"".join(bytes([plane]) * (1 << 16) for plane in range(len(encoded) >> 18))
+    return encoded.decode("utf-32-le", "surrogatepass")
 
 
 @cached(1)
