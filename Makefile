@@ -8,6 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -q $(PINS)
 VLLM_PIP := .venv-vllm/bin/python -m pip --disable-pip-version-check install -q
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
+unexport PYTHONDONTWRITEBYTECODE # tests start many interpreters; without bytecode files each one compiles the package again
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
 CPP := $(wildcard kernel/*/*.h kernel/*/*.cpp kernel/*/*/*.h kernel/*/*/*.cpp bindings/*.h bindings/*.cpp bindings/encode/*)
 KERNEL := $(filter-out kernel/tests/% kernel/fuzz/% kernel/bench/%,$(wildcard kernel/*/*.h kernel/*/*.cpp)) $(wildcard bindings/*.cpp bindings/*.h bindings/encode/*)

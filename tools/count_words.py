@@ -113,6 +113,8 @@ def cpp_prose(text: str) -> str:
 def occurrences(path: Path) -> Iterator[Occurrence]:
     """Yields the words to avoid in one file, except the justified ones."""
     text = path.read_text("utf-8")
+    if not _AVOID.search(text):
+        return  # separating the prose takes much longer than this search
     name = path.relative_to(ROOT).as_posix()
     extract = {".md": markdown_prose, ".py": python_prose}.get(path.suffix, cpp_prose)
     prose = _INLINE.sub(_blank, extract(text))

@@ -28,12 +28,26 @@ def committed_files() -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
+def child_statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yields the statements directly inside a node, and its handlers and cases. Expressions contain no statements."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield child
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yields all statements of a tree."""
+    for child in child_statements(tree):
+        yield child
+        yield from statements(child)
+
+
 def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
     """Yields every import in a file: (absolute module or module.name, line, whether it is inside a function)."""
     package = list(path.relative_to(ROOT / "src").with_suffix("").parts[:-1])
 
     def walk(node: ast.AST, inside: bool) -> Iterator[tuple[str, int, bool]]:
-        for child in ast.iter_child_nodes(node):
+        for child in child_statements(node):
             if isinstance(child, ast.Import):
                 for alias in child.names:
                     yield alias.name, child.lineno, inside
@@ -42,6 +56,6 @@ def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
                 prefix = ".".join([*base, *([child.module] if child.module else [])])
                 for alias in child.names:
                     yield f"{prefix}.{alias.name}", child.lineno, inside
-            yield from walk(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+            yield from walk(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
 
     yield from walk(ast.parse(path.read_text("utf-8")), False)

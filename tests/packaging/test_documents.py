@@ -2,12 +2,12 @@
 
 import os
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ..helpers.forked_programs import ForkedPrograms
 from .repository import PACKAGE, ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -43,8 +43,15 @@ def marked(page: Path) -> object:
     return pytest.param(page, marks=[pytest.mark.engine(*sorted(libraries))] if libraries else [])
 
 
+@pytest.fixture(scope="module")
+def programs() -> Iterator[ForkedPrograms]:
+    with ForkedPrograms() as made:
+        yield made
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 @pytest.mark.parametrize("page", [marked(page) for page in PAGES if code_of(page)], ids=name)
-def test_code_runs(page: Path, tmp_path: Path) -> None:
+def test_code_runs(page: Path, tmp_path: Path, programs: ForkedPrograms) -> None:
     if 'gw.load("tiny")' in code_of(page) and not (PACKAGE / "tiny" / "model.onnx").is_file():
         pytest.skip("the bundled model is not in this tree")
     if "model.gguf" in code_of(page):
@@ -57,12 +64,8 @@ def test_code_runs(page: Path, tmp_path: Path) -> None:
         genai_folder(PACKAGE / "tiny", tmp_path / "model")
     program = tmp_path / "page.py"
     program.write_text(code_of(page), "utf-8")
-    noisy = NOISY & set(ENGINE.findall(code_of(page)))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default" if noisy else "error"}
-    result = subprocess.run(
-        [sys.executable, str(program)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
+    status, output = programs.run(program, noisy=bool(NOISY & set(ENGINE.findall(code_of(page)))))
+    assert status == 0, output
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -7,19 +7,20 @@ from collections.abc import Iterator
 
 from guideway.grammar.cfg.scc import strongly_connected_components
 
-from .repository import PACKAGE, python_files
+from .repository import PACKAGE, child_statements, python_files
 
 
-def module_names() -> dict[str, ast.Module]:
+def sources() -> dict[str, str]:
+    """The text of each module by its name."""
     found = {}
     for path in python_files():
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text("utf-8"))
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text("utf-8")
     return found
 
 
-def run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes except those in the body of `if TYPE_CHECKING`."""
+def run_time_statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """All statements except those in the body of `if TYPE_CHECKING`."""
     todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
@@ -27,13 +28,13 @@ def run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             todo += node.orelse
         else:
-            todo += ast.iter_child_nodes(node)
+            todo += child_statements(node)
 
 
-def imported(name: str, modules: dict[str, ast.Module]) -> set[str]:
+def imported(name: str, modules: dict[str, str]) -> set[str]:
     """The modules of the package that a module imports. Relative imports are not used in the package."""
     found = set()
-    for node in run_time_nodes(modules[name]):
+    for node in run_time_statements(ast.parse(modules[name])):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -54,7 +55,7 @@ def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
 
 
 def test_modules_do_not_import_each_other_in_a_cycle() -> None:
-    modules = module_names()
+    modules = sources()
     edges = {name: imported(name, modules) for name in modules}
     assert sum(map(len, edges.values())) > len(modules)
     assert not cycles(edges)
@@ -62,6 +63,6 @@ def test_modules_do_not_import_each_other_in_a_cycle() -> None:
 
 def test_cycles_are_found() -> None:
     text = "from guideway import b\nif TYPE_CHECKING:\n    import guideway.c\ndef f():\n    from guideway.d import x\n"
-    modules = {"guideway.a": ast.parse(text), **{f"guideway.{one}": ast.parse("") for one in "bcd"}}
+    modules = {"guideway.a": text, **{f"guideway.{one}": "" for one in "bcd"}}
     assert imported("guideway.a", modules) == {"guideway.b", "guideway.d"}
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]

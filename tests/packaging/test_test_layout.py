@@ -6,7 +6,7 @@ import ast
 import re
 from collections import defaultdict
 
-from .repository import PACKAGE, ROOT, python_files
+from .repository import PACKAGE, ROOT, python_files, statements
 
 TESTS = ROOT / "tests"
 UNIT = TESTS / "unit"
@@ -53,7 +53,7 @@ def test_helpers_exist_once() -> None:
     """No two functions of the tests have the same parameters and body, whatever their names."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in python_files(TESTS):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in statements(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("test_"):
                 body = [ast.dump(line) for line in node.body if not is_docstring(line)]
                 if len("".join(body)) > 300:  # shorter bodies are trivial
