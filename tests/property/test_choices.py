@@ -18,13 +18,13 @@ def agree(seeds: range, first: int | None, branches: int) -> Tally:
 
 @pytest.mark.parametrize("first", [None, 1, 30])
 def test_choices_by_search_and_by_cases(first: int | None) -> None:
-    counts = agree(range(120), first, 3).counts
-    assert counts["walks"] > 100
-    assert min(counts["valid"], counts["invalid"]) > 300
+    counts = agree(range(50), first, 3).counts
+    assert counts["walks"] > 40
+    assert min(counts["valid"], counts["invalid"]) > 120
 
 
 def test_many_branches() -> None:
-    assert agree(range(5000, 5060), None, 9).counts["walks"] > 30
+    assert agree(range(5000, 5025), None, 9).counts["walks"] > 12
 
 
 @pytest.mark.slow

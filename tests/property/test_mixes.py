@@ -21,7 +21,7 @@ def _all_equal(model: Model, count: int) -> None:
 
 def test_onnx() -> None:
     with gw.load("tiny") as model:
-        _all_equal(model, 8)
+        _all_equal(model, 4)
 
 
 @pytest.mark.engine("torch", "transformers")

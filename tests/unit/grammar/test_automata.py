@@ -88,12 +88,13 @@ def test_expressions() -> None:
         both = machine_of(Intersection((one, Complement(other))), alphabet)
         machine = machine_of(one, alphabet)
         minimal = alphabet.graph(machine.steps, machine.accepting)
-        again = machine_of(minimal, Alphabet([minimal, chars("ad")]))
+        small = Alphabet([minimal, chars("ad")])
+        again = machine_of(minimal, small)
         for text in TEXTS:
             expected = re.fullmatch(pattern, text) is not None
             assert accepts(machine, alphabet, text) is expected, (pattern, text)
             assert walk(minimal, text) is expected
-            assert accepts(again, Alphabet([minimal, chars("ad")]), text) is expected
+            assert accepts(again, small, text) is expected
             assert accepts(both, alphabet, text) is (expected and re.fullmatch(second, text) is None)
             some += expected
     assert some > 1_000
