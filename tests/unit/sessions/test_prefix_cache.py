@@ -10,7 +10,13 @@ from threading import Thread
 import numpy as np
 import pytest
 from hypothesis import settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 import guideway as gw
 from guideway.errors import KVCacheFullError
@@ -108,7 +114,12 @@ def common(one: list[int], other: list[int]) -> list[bool]:
 
 
 TestTree = Tree.TestCase
-TestTree.settings = settings(max_examples=150, stateful_step_count=40)
+TestTree.settings = settings(max_examples=50, stateful_step_count=40)
+
+
+@pytest.mark.slow
+def test_many_trees() -> None:
+    run_state_machine_as_test(Tree, settings=settings(max_examples=500, stateful_step_count=40))
 
 
 def test_a_second_session_runs_only_what_differs() -> None:
