@@ -58,7 +58,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "resume": lambda model, prompt, **more: (
         gw.resume(
             model,
-            gw.complete(model, prompt, gw.Regex("[a-z ]*x"), max_tokens=9, allow_truncation=True, **more).state,
+            gw.complete(model, prompt, gw.Regex("[a-z ]{0,80}x"), max_tokens=9, allow_truncation=True, **more).state,
             **more,
         ).text
     ),

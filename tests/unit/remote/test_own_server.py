@@ -61,7 +61,8 @@ def test_wrong_documents_are_refused() -> None:
         client.close()
 
 
-@pytest.mark.parametrize("dialect", ["guideway", "vllm"])
+# The server is the same for both dialects, so `make test` measures one of them.
+@pytest.mark.parametrize("dialect", ["guideway", pytest.param("vllm", marks=pytest.mark.slow)])
 def test_probe_of_the_command_line(dialect: str) -> None:
     """Every route of `guideway serve` is enforced, measured from another process."""
     serve = [sys.executable, "-m", "guideway", "serve", "--model", "tiny", "--port", "0", "--quiet"]
