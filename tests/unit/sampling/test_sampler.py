@@ -15,6 +15,7 @@ from guideway import masks
 from guideway.errors import NoAllowedTokenError
 from guideway.sampling import ORDER, Dry, Mirostat, Sampler, draw, probabilities, repeats, stages, uniform
 from tests.helpers import reference_samplers as reference
+from tests.helpers.counts import counts
 
 SHAPES = st.lists(st.floats(-12, 12).map(lambda x: round(x, 3)), min_size=1, max_size=40, unique=True)
 TOKENS = st.lists(st.integers(0, 5), max_size=60)
@@ -134,13 +135,13 @@ CHAINS: list[tuple[dict[str, Any], Callable[[dict[int, float]], dict[int, float]
 
 @pytest.mark.parametrize(("options", "wanted"), CHAINS, ids=lambda x: "+".join(x) if isinstance(x, dict) else "")
 @pytest.mark.parametrize("masked", [True, False])
+@counts(1000, 4000)
 def test_draws_follow_the_distribution(
-    options: dict[str, Any], wanted: Callable[[dict[int, float]], dict[int, float]], masked: bool
+    options: dict[str, Any], wanted: Callable[[dict[int, float]], dict[int, float]], masked: bool, count: int
 ) -> None:
     """Chi-square against the softmax of what the definitions leave: p > 1e-4 for each of these, at a fixed seed."""
     sampler = Sampler(**{"temperature": 1.0, **options})
     logits, mask = (TINY, MASK) if masked else (np.where(np.isin(np.arange(8), list(LOGITS)), TINY, -np.inf), None)
-    count = 4000
     drawn = [draw(sampler, logits, mask, tokens=BEFORE, seed=11, position=i).token_id for i in range(count)]
     share = reference.softmax(wanted(LOGITS))
     assert set(drawn) <= set(share)

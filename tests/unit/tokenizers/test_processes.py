@@ -14,6 +14,7 @@ import pytest
 
 import guideway as gw
 from guideway.tokenizers import Tokenizer, Vocabulary
+from tests.helpers.counts import counts
 from tests.helpers.tokenizer_files import FAMILIES
 
 TOKENS = [*(bytes([b]) for b in range(256)), b"ab", b"", b"</s>"]
@@ -37,12 +38,13 @@ def vocabulary() -> Vocabulary:
     return Vocabulary(TOKENS, eos_ids={258}, special_ids=[*range(255, 199, -1), 258, 257])
 
 
-def test_the_digest_is_the_same_under_20_hash_seeds() -> None:
+@counts(4, 20)
+def test_the_digest_is_the_same_under_other_hash_seeds(count: int) -> None:
     source = FAMILIES["byte-level BPE"]()["tokenizers"].source
     tokenizer = Tokenizer.of(source)
     given = pickle.dumps((TOKENS, source.to_str(), tokenizer))
     expected = [vocabulary().fingerprint, tokenizer.vocabulary.fingerprint, tokenizer.vocabulary.fingerprint, "True"]
-    for first in range(0, 20, 4):  # four at a time
+    for first in range(0, count, 4):  # four at a time
         started = [
             subprocess.Popen(
                 [sys.executable, "-c", SCRIPT],
