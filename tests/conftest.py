@@ -1,11 +1,12 @@
 """Settings of all tests. A test marked `engine("transformers")` is skipped if that library is not installed."""
 
+import gc
 import importlib.util
 import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -23,6 +24,18 @@ os.environ["GUIDEWAY_CACHE_DIR"] = tempfile.mkdtemp(prefix="guideway-tests-")
 def _own_cache() -> Iterator[None]:
     yield
     shutil.rmtree(os.environ["GUIDEWAY_CACHE_DIR"], ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Excludes modules and test items from garbage collections, which would visit half a million objects each time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 # The target that installs a library, for those that `make test-engines` does not install.

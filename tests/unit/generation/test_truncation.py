@@ -62,7 +62,7 @@ def agree(model: gw.Model, count: int) -> None:
 
 
 def test_truncation_agrees_with_a_run_without_a_budget(tiny: gw.Model) -> None:
-    agree(tiny, 60)
+    agree(tiny, 30)
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ def agree_with_bans(model: gw.Model, count: int) -> None:
 
 
 def test_truncation_with_banned_strings_agrees_with_a_run_without_a_budget(tiny: gw.Model) -> None:
-    agree_with_bans(tiny, 40)
+    agree_with_bans(tiny, 20)
 
 
 @pytest.mark.slow

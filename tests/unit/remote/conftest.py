@@ -28,11 +28,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _frozen() -> Iterator[None]:
-    """Exclude the objects of other modules from the collections below, which would take half a second each."""
+    """Exclude the objects of other modules from the collections below."""
     gc.collect()
     gc.freeze()
     yield
-    gc.unfreeze()
     gc.collect()
 
 

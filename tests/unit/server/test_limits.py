@@ -294,15 +294,13 @@ def test_loaded_objects_are_frozen_before_the_first_request(tiny: Model, monkeyp
             frozen["ready"] = gc.get_freeze_count()
 
     monkeypatch.setattr(uvicorn.Server, "run", run)
+    gc.unfreeze()
     serve(FixedModels({"tiny": tiny}), port=0, quiet=True)
     assert frozen["ready"] > 10_000
     assert gc.get_freeze_count() == 0
     gc.freeze()  # objects that others froze stay frozen
-    try:
-        serve(FixedModels({"tiny": tiny}), port=0, quiet=True)
-        assert gc.get_freeze_count() > 10_000
-    finally:
-        gc.unfreeze()
+    serve(FixedModels({"tiny": tiny}), port=0, quiet=True)
+    assert gc.get_freeze_count() > 10_000
 
 
 def test_requests_of_other_web_pages_are_refused(server: LiveServer) -> None:
