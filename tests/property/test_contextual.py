@@ -115,10 +115,10 @@ def test_samples_of_real_grammars_are_read_back(name: str) -> None:
     text = (REAL / name).read_text("utf-8")
     judge = lark.Lark(text, parser="lalr", lexer="contextual")
     source = gw.Lark(text, lexer="contextual")
-    for one in samples(source, 40, 0):
+    for one in samples(source, 20, 0):
         judge.parse(one)
     automaton = byte_automaton(source.grammar())
-    for one in samples(gw.Lark(text), 60, 1):  # of the wider meaning
+    for one in samples(gw.Lark(text), 30, 1):  # of the wider meaning
         assert accepts(automaton, one) == takes(judge, one), one
 
 

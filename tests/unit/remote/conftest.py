@@ -26,20 +26,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(mark)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _frozen() -> Iterator[None]:
-    """Exclude the objects of other modules from the collections below."""
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """Collect the clients of a test before the next test.
+
+    The remaining objects, most of them of the SDKs, are excluded from later collections, which would visit 300,000 objects.
+    """
+    yield
     gc.collect()
     gc.freeze()
-    yield
-    gc.collect()
-
-
-@pytest.fixture(autouse=True)
-def _collected(_frozen: None) -> Iterator[None]:
-    """Collect the clients of a test before the next test."""
-    yield
-    gc.collect()
 
 
 @pytest.fixture(params=CLIENTS)

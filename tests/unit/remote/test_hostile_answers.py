@@ -37,6 +37,7 @@ from guideway.remote.adapters.openai import chat_usage
 from guideway.remote.dialogue import Dialogue, FailureSettings
 from guideway.remote.repair import repaired
 from guideway.testing import Answer, ProviderRequest
+from tests.helpers.counts import seeds
 from tests.helpers.remote_clients import SECRET, TEXT, Event, model_of, served, sse
 
 WRONG: list[Any] = [None, True, -1, 1e400, "x", [], {}, [[]], [{}], {"a": 1}, "é" * 100, 10**30, -(10**400)]
@@ -56,7 +57,7 @@ def mutated(value: Any, draw: random.Random) -> Any:
     return value
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(1, 2))
 def test_wrong_types_in_every_field(kind: str, seed: int) -> None:
     """Every answer of a wrong form ends in a value or in an error of this package."""
     from guideway.testing.provider import _events

@@ -16,7 +16,7 @@ from guideway.errors import (
 )
 from guideway.remote import probe
 from guideway.testing import Answer, ProviderRequest
-from tests.helpers.remote_clients import HEADER, SECRET, Event, model_of, served
+from tests.helpers.remote_clients import CLIENTS, HEADER, SECRET, Event, model_of, served
 
 
 def test_a_probe_shows_no_password_of_the_url(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,8 @@ MODES: list[tuple[str, Any, str]] = [
 ]
 
 
-def test_the_probe_is_right_about_each_mode(kind: str) -> None:
+@pytest.mark.parametrize("part", [3, pytest.param(1, marks=pytest.mark.slow)], ids=["a third", "all"])
+def test_the_probe_is_right_about_each_mode(kind: str, part: int) -> None:
     given: dict[str, Any] = {}
 
     def script(request: ProviderRequest) -> Answer:
@@ -122,7 +123,7 @@ def test_the_probe_is_right_about_each_mode(kind: str) -> None:
 
     with served(script) as provider:
         model = model_of(kind, provider.url)
-        for name, options, expected in MODES:
+        for name, options, expected in MODES[CLIENTS.index(kind) % part :: part]:  # the kinds have different thirds
             given = options
             found = probe(model)
             assert found.verdicts[0].case == "structure"
