@@ -23,7 +23,7 @@ class ForkedPrograms:
     def __init__(self) -> None:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
         self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.helpers.forked_programs"],
+            [sys.executable, "-c", "from tests.helpers.forked_programs import serve; serve()"],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.PIPE,
@@ -82,7 +82,3 @@ def serve() -> None:
             return _run(Path(program), noisy)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
     return None
-
-
-if __name__ == "__main__":
-    serve()

@@ -173,9 +173,9 @@ def test_limits_are_errors_that_name_the_limit() -> None:
 
 
 def test_a_limit_does_not_affect_the_next_template() -> None:
-    for _ in range(2):
+    for name in ("nested loops", "doubled text"):
         with pytest.raises(ChatTemplateError):
-            render(HOSTILE["nested loops"])
+            render(HOSTILE[name])
         assert render("{{ messages[0].content }}") == "hi"
 
 
@@ -191,7 +191,7 @@ def test_long_conversations_are_within_the_limit() -> None:
         "{% for message in messages %}{% if messages | selectattr('role', 'equalto', 'system') | list | length == 0 %}"
         "{{ message.content }}{% endif %}{% endfor %}"
     )
-    assert len(render_template(selected, many[:1000], special_tokens={})) == 100_000
+    assert len(render_template(selected, many[:500], special_tokens={})) == 50_000
     long = [{"role": "user", "content": "word " * 400_000}] * 3
     assert len(render_template(template, long, special_tokens={})) > 5_000_000
 
