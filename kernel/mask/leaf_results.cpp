@@ -327,12 +327,17 @@ bool LeafResults::walk_superset(Machine& machine, const Config& config, std::siz
     if (quick) return false;
     const Superset relaxed = pool.supersets.superset(config.state);
     if (relaxed.expr == config.state || relaxed.expr <= kEmpty) return false;
+    // Bytes of a token after which both have the same completions, if a completion in the superset has up to `needed` bytes.
+    auto same_for = [&](std::uint32_t needed) {
+        return std::min(relaxed.early, relaxed.exact_up_to - std::min(relaxed.exact_up_to, needed));
+    };
+    const bool boolean = pool[config.state].boolean;
+    if (boolean && same_for(pool.emptiness.shortest(relaxed.expr)) + 1 < kNear) return false;  // seen without a walk
     Config there = config;
     there.state = relaxed.expr;
     SupersetBounds wider;
     const WalkResult run = superset_result(machine, there, wider).run;
-    const std::uint32_t needed = pool[config.state].boolean ? wider.rest : 0;
-    const std::uint32_t most = std::min(relaxed.early, relaxed.exact_up_to - std::min(relaxed.exact_up_to, needed));
+    const std::uint32_t most = same_for(boolean ? wider.rest : 0);
     if (wider.deepest > most || most + 1 < kNear || run.context_dependent != kNoTokens) return false;
     write_row(run.tokens);
     std::vector<std::uint32_t> cleared;
