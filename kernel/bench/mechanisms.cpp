@@ -1,9 +1,10 @@
 // What masks cost with some mechanisms of tuning.h off: for benchmarks/bench_mechanisms.py, which writes the input.
 //
-//   mechanisms FILE [NAME...]     NAME: a mechanism that is off
+//   mechanisms FILE PASSES [NAME...]     NAME: a mechanism that is off; each pass begins with an empty store
+//                                 (0: one pass, without a digest)
 //
-// FILE: 32-bit words. The length of a token block in words, its bytes, and its length in bytes; then for each case its
-// number of program words, these, its number of texts, and for each text its number of tokens, and these.
+// FILE: 32-bit words, in lists that begin with their length. A token block and its length in bytes; the vocabulary's file;
+// the tokens that end texts; then for each case its program, its number of texts, and the tokens of each text.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -71,55 +72,77 @@ std::uint64_t now() {
 }
 
 struct Times {
-    std::vector<std::uint64_t> compiles, firsts, steps;
+    std::vector<std::uint64_t> compiles, firsts, steps, warm;
+    std::size_t memory = 0;
     std::uint64_t digest = 0xcbf29ce484222325;
+    // Keeps the lesser of each time; a pass computes the same masks as the one before.
+    void least(const Times& other) {
+        const auto each = [](std::vector<std::uint64_t>& mine, const std::vector<std::uint64_t>& given) {
+            if (mine.empty()) mine = given;
+            for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = std::min(mine[i], given[i]);
+        };
+        each(compiles, other.compiles), each(firsts, other.firsts), each(steps, other.steps), each(warm, other.warm);
+        memory = other.memory, digest = other.digest;
+    }
 };
 
 }  // namespace
 
-// Callgrind counts what this calls (--toggle-collect).
-extern "C" __attribute__((noinline)) void measured(const std::shared_ptr<const Vocabulary>& vocabulary, const std::vector<Case>& cases,
-                                                   void* out) {
-    Times& times = *static_cast<Times*>(out);
-    Words row(vocabulary->words());
-    for (const Case& one : cases) {
-        std::uint64_t begin = now();
-        const auto automaton = Automaton::compile(vocabulary, one.program);
-        const std::uint64_t compiled = now() - begin;
-        times.compiles.push_back(compiled);
-        bool first = true;
-        for (const Words& text : one.texts) {
-            Matcher matcher(automaton);
-            for (const std::uint32_t token : text) {
-                begin = now();
-                matcher.fill_mask(row);
-                const std::uint64_t taken = now() - begin;
-                if (first) times.firsts.push_back(compiled + taken);
-                first = false;
-                if (!(row[token / 32] >> token % 32 & 1)) break;
-                const std::uint64_t middle = now();
-                matcher.advance(token);
-                times.steps.push_back(taken + now() - middle);
-            }
-        }
-    }
+// Callgrind counts what these call (--toggle-collect), each by its name: noipa, or the compiler merges equal ones.
+#define COUNTED extern "C" __attribute__((noipa))
+COUNTED std::shared_ptr<const Automaton> count_compile(const std::shared_ptr<const Vocabulary>& vocabulary, const Words& program) {
+    return Automaton::compile(vocabulary, program);
 }
+COUNTED void count_first(Matcher& matcher, Words& row) { matcher.fill_mask(row); }
+COUNTED void count_cold(Matcher& matcher, Words& row) { matcher.fill_mask(row); }
+COUNTED void count_warm(Matcher& matcher, Words& row) { matcher.fill_mask(row); }
+COUNTED void count_step(Matcher& matcher, std::uint32_t token) { matcher.advance(token); }
 
 namespace {
 
-// After the measurement, so that it is not part of it.
-void add_digest(const std::shared_ptr<const Vocabulary>& vocabulary, const std::vector<Case>& cases, Times& times) {
-    Words row(vocabulary->words());
-    for (const Case& one : cases) {
-        Matcher matcher(Automaton::compile(vocabulary, one.program));
-        if (one.texts.empty()) continue;
-        for (const std::uint32_t token : one.texts[0]) {
-            matcher.fill_mask(row);
-            for (const std::uint32_t word : row) times.digest = (times.digest ^ word) * 0x100000001b3;
-            if (!(row[token / 32] >> token % 32 & 1)) break;
-            matcher.advance(token);
+// All masks along the texts, then all once more. A text ends at the first token that a mask excludes, or at a limit.
+void walk(const std::shared_ptr<const Automaton>& automaton, const Case& one, std::uint64_t compiled, Words& row, bool digest,
+          Times& times) {
+    bool first = true;
+    for (const bool warm : {false, true})
+        for (const Words& text : one.texts) {
+            Matcher matcher(automaton);
+            for (const std::uint32_t token : text) try {
+                    const std::uint64_t begin = now();
+                    if (warm) count_warm(matcher, row);
+                    else if (first) count_first(matcher, row);
+                    else count_cold(matcher, row);
+                    const std::uint64_t taken = now() - begin;
+                    if (first) times.firsts.push_back(compiled + taken);
+                    first = false;
+                    if (!warm && digest)
+                        for (const std::uint32_t word : row) times.digest = (times.digest ^ word) * 0x100000001b3;
+                    if (!(row[token / 32] >> token % 32 & 1)) break;
+                    const std::uint64_t middle = now();
+                    if (warm) matcher.advance(token);
+                    else count_step(matcher, token);
+                    (warm ? times.warm : times.steps).push_back(taken + now() - middle);
+                } catch (const Error&) {
+                    break;
+                }
         }
-    }
+}
+
+Times measure(const std::shared_ptr<const Vocabulary>& vocabulary, const std::vector<Case>& cases, bool digest) {
+    Times times;
+    Words row(vocabulary->words());
+    for (const Case& one : cases) try {
+            const std::uint64_t begin = now();
+            const auto automaton = count_compile(vocabulary, one.program);
+            const std::uint64_t compiled = now() - begin;
+            times.compiles.push_back(compiled);
+            walk(automaton, one, compiled, row, digest, times);
+        } catch (const Error&) {
+            continue;  // a grammar without texts, or over a limit
+        }
+    const auto store = vocabulary->store();
+    times.memory = store->engine.used() + store->pool.bytes();
+    return times;
 }
 
 void show(const char* name, std::vector<std::uint64_t> times) {
@@ -137,11 +160,12 @@ void show(const char* name, std::vector<std::uint64_t> times) {
 
 }  // namespace
 
-// Lines: a name, how many, mean, p50, p99, p99.9 and maximum in microseconds; then memory in bytes, and a digest of the masks.
+// Lines: a name, how many, mean, p50, p99, p99.9 and maximum in microseconds (of each time the least of all passes); then
+// memory in bytes, and a digest of the masks.
 int main(int argc, char** argv) {
-    if (argc < 2) return 2;
+    if (argc < 3) return 2;
     VocabularyLimits limits;
-    for (int i = 2; i < argc; ++i) {
+    for (int i = 3; i < argc; ++i) {
         bool known = false;
         for (const TuningSwitch& each : kTuningSwitches)
             if (each.name == argv[i]) {
@@ -155,22 +179,26 @@ int main(int argc, char** argv) {
     }
     Input input(argv[1]);
     const std::string block = input.block();
-    const Words eos = input.list();
+    const Words file = input.list(), eos = input.list();
+    const auto table = std::make_shared<std::vector<std::uint64_t>>(file.size() / 2);
+    std::memcpy(table->data(), file.data(), file.size() * 4);
     std::vector<Case> cases;
     while (!input.done()) {
         Case& one = cases.emplace_back();
         one.program = input.list();
         for (std::uint32_t n = input.number(); n > 0; --n) one.texts.push_back(input.list());
     }
-    const auto vocabulary = std::make_shared<Vocabulary>(TokenBlock(block), eos, Words{}, limits);
     Times times;
-    measured(vocabulary, cases, &times);
+    const int passes = std::atoi(argv[2]);
+    for (int pass = 0; pass < std::max(passes, 1); ++pass) {
+        const auto vocabulary = std::make_shared<Vocabulary>(TokenBlock(block), eos, Words{}, *table, table, limits);
+        times.least(measure(vocabulary, cases, passes > 0));
+    }
     show("compile", times.compiles);
     show("first", times.firsts);
     show("step", times.steps);
-    const auto store = vocabulary->store();
-    std::printf("memory %zu\n", store->engine.used() + store->pool.bytes());
-    if (!std::getenv("GUIDEWAY_NO_DIGEST")) add_digest(vocabulary, cases, times);
+    show("warm", times.warm);
+    std::printf("memory %zu\n", times.memory);
     std::printf("digest %016llx\n", static_cast<unsigned long long>(times.digest));
     return 0;
 }
