@@ -35,9 +35,10 @@ def body(name: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def live(tiny: Model) -> Iterator[LiveServer]:
-    """A server without patient processes: on a busy machine, one would be replaced before it answers."""
+    """A server without patient processes and without a second try: a busy machine may answer after `PATIENT_SECONDS`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_Worker, "start", partial(_Worker.start, is_patient=False))
+        patch.setattr("guideway.server.constraint_workers.PATIENT_SECONDS", 60.0)
         with live_server({"tiny": tiny}, constraint_workers=1) as made:
             yield made
 
