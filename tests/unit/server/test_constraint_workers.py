@@ -101,7 +101,7 @@ def test_a_constraint_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyP
 @pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="the operating system has no idle scheduling")
 def test_a_patient_process_has_a_low_priority() -> None:
     async def run() -> None:
-        worker = await _Worker.start()  # patient by default, as for `ConstraintWorkers`
+        worker = await _Worker.start(is_patient=True)  # `live` changes the default
         try:
             until, pid = time.monotonic() + 60, worker._process.pid
             # Where idle scheduling is not permitted, the process gets another low priority.
