@@ -67,7 +67,7 @@ void bind_errors(nb::module_& m) {
         },
         nb::arg("units").none(),
         "Limit the total work of later calls of this thread to this number of units. None removes the limit.\n\n"
-        "A call that reaches the limit raises `WorkDeferred` and changes nothing. It can be repeated.\n\n"
+        "A call that reaches the limit raises `WorkDeferred` and changes no matcher. It can be repeated.\n\n"
         "Returns:\n    The units that were left of the previous limit, or None if there was none.");
     m.def("begin_round", &LoopRounds::begin,
           "Begin a round of a generation loop in this thread.\n\n"

@@ -73,8 +73,8 @@ void bind_masks(nb::module_& m) {
         nb::arg("matchers"), nb::arg("token_ids"), nb::arg("rows").noconvert(), nb::arg("threads") = 1u,
         nb::sig("def advance_and_fill(matchers: collections.abc.Sequence[Matcher | None], token_ids: collections.abc.Sequence[int], "
                 "rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None"),
-        "Advance matcher i by token i and fill row i with its mask. If RejectedTokenError or InvalidTokenError is "
-        "raised, it names the row, and no matcher has changed. Where the matcher is None, the token is ignored.");
+        "Advance matcher i by token i and fill row i with its mask. If this raises, no matcher has changed. An error of a "
+        "token, such as RejectedTokenError, names the row. Where the matcher is None, the token is ignored.");
     m.def(
         "only_token", [](const MaskRow& row) { return only_token(words(row)); }, nb::arg("row").noconvert(),
         "The only token that a row allows, or None if it allows none or several.");

@@ -1,8 +1,8 @@
 // How much one call into the kernel may do. Counted and not timed, so that the same calls have the same result on every
 // machine: whatever may run for long spends what it does, and an external call begins with a full allowance.
 //
-// A unit is some ten nanoseconds of a plain core. What is spent before it is done may throw; so nothing is left half made; a
-// thing, and what was found out so far stays.
+// A unit is some ten nanoseconds of a plain core. Work is spent before it is done, and spending may throw. So no table
+// holds an incomplete entry, and what was found before stays.
 //
 // Work is spent in pieces. A watcher is called between two of them: a store's lock lets waiting threads in there
 // (store_lock.h). It may throw as `spend` may.

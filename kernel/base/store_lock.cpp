@@ -161,14 +161,14 @@ void StoreLock::piece_done(std::uint64_t units) {
     const bool delays = steps_.size.load(std::memory_order_relaxed) != 0 || readers_.size.load(std::memory_order_relaxed) != 0;
     delayed_ = delays ? delayed_ + units : 0;
     raise_to(most_delayed_, delayed_);
-    const bool by_fork = forks_.size.load(std::memory_order_relaxed) != 0;
+    const bool by_process_fork = forks_.size.load(std::memory_order_relaxed) != 0;
     // While a round runs, background work yields to readers too.
     const bool by_round = rank_ == Rank::background && delays && LoopRounds::is_running();
     const bool by_step =
         (by_round || steps_.size.load(std::memory_order_relaxed) != 0) && done_ >= (rank_ == Rank::step ? kStepTurn : kBackgroundTurn);
-    if (by_fork || by_step || (done_ >= kLongTurn && background_.size.load(std::memory_order_relaxed) != 0)) {
+    if (by_process_fork || by_step || (done_ >= kLongTurn && background_.size.load(std::memory_order_relaxed) != 0)) {
         preempted_.fetch_add(1, std::memory_order_relaxed);
-        throw Preempted{by_fork};
+        throw Preempted{by_process_fork};
     }
     if (readers_.size.load(std::memory_order_relaxed) != 0) let_readers_in();
 }

@@ -30,7 +30,7 @@ namespace guideway {
 
 // Thrown inside a writer's work. The lock is free afterwards. Not an error: the caller repeats the work.
 struct Preempted {
-    bool by_fork;
+    bool by_process_fork;  // the process is about to fork; else another writer waits
 };
 
 // Thrown out of a call of a thread whose work is bounded, where the bound is reached. The caller's state is unchanged, and

@@ -95,13 +95,13 @@ void Arrays::enter_item(const Config& c, Configs& out) {
 
 void Arrays::step(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome) {
     const AnalysedNode& k = core_.components[c.node];
-    const Punctuation& marks = *k.punctuation;
+    const Punctuation& punctuation = *k.punctuation;
     const Phase phase = phase_of(c.state);
     const std::uint32_t rest = rest_of(c.state);
     auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
     auto close_from = [&](std::uint32_t at) {
-        if (!takes(marks.close, at, byte)) return;
-        if (at + 1 == marks.close.size()) machine_.resume(c.parent, out);
+        if (!takes(punctuation.close, at, byte)) return;
+        if (at + 1 == punctuation.close.size()) machine_.resume(c.parent, out);
         else becomes(Phase::close, at + 1);
     };
     auto item_or = [&](Phase p) {  // the beginning of an item, or white space before it
@@ -109,16 +109,16 @@ void Arrays::step(const Config& c, std::uint8_t byte, Configs& out, Outcome& out
         if (may_have_item(k, c.regs)) enter_item(c, out);
     };
     auto comma_from = [&](std::uint32_t at) {
-        if (!takes(marks.comma, at, byte)) return;
-        if (at + 1 < marks.comma.size()) becomes(Phase::comma, at + 1);
-        else if (marks.space) item_or(Phase::gap);
+        if (!takes(punctuation.comma, at, byte)) return;
+        if (at + 1 < punctuation.comma.size()) becomes(Phase::comma, at + 1);
+        else if (punctuation.space) item_or(Phase::gap);
         else enter_item(c, out);
     };
-    const bool spaced = marks.space && is_space(byte);
+    const bool spaced = punctuation.space && is_space(byte);
     switch (phase) {
         case Phase::open:
-            if (!takes(marks.open, rest, byte)) return;
-            if (rest + 1 == marks.open.size()) item_or(Phase::first);
+            if (!takes(punctuation.open, rest, byte)) return;
+            if (rest + 1 == punctuation.open.size()) item_or(Phase::first);
             else becomes(Phase::open, rest + 1);
             return;
         case Phase::first:
@@ -134,12 +134,12 @@ void Arrays::step(const Config& c, std::uint8_t byte, Configs& out, Outcome& out
             return;
         case Phase::after:
             if (spaced) out.push_back(c);
-            if (takes(marks.comma, 0, byte)) {
+            if (takes(punctuation.comma, 0, byte)) {
                 // An item of unknown text may belong to the prefix: whether another distinct item exists is not known here.
                 if (k.unique && !k.prefix.empty() && core_.records.at(c.regs, k.record_words)[kHidden]) outcome.context_dependent = true;
                 else if (may_have_item(k, c.regs)) comma_from(0);
             }
-            if (takes(marks.close, 0, byte) && may_end(k, c.regs)) close_from(0);
+            if (takes(punctuation.close, 0, byte) && may_end(k, c.regs)) close_from(0);
             return;
         case Phase::comma: return comma_from(rest);
         case Phase::close: return close_from(rest);

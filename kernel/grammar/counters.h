@@ -39,8 +39,8 @@ private:
     std::vector<std::size_t> begin_{0, 0};  // record i: [begin_[i], begin_[i + 1])
 };
 
-// Text that was read, piece by piece, as chains that share their beginnings. Text 0: not known; text 1: nothing yet; text 2: some
-// text that no later query depends on.
+// Text that was read, piece by piece, as chains that share their beginnings. Text 0: not known (machine.h says where);
+// text 1: nothing yet; text 2: some text that no later query depends on.
 class ReadTexts {
 public:
     static constexpr std::uint32_t kUnknown = 0, kStart = 1, kOther = 2;

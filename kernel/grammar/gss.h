@@ -1,4 +1,5 @@
-// The graph-structured stack: in grammars that call themselves, paths that meet are followed together (gss.cpp).
+// The graph-structured stack: in grammars that share stacks, paths that meet are followed together. gss.cpp says which
+// grammars these are: neither all that are recursive, nor only these.
 #pragma once
 
 #include <cstdint>

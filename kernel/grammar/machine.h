@@ -4,16 +4,17 @@
 // by a byte. Every configuration that exists can be completed. A configuration is a component (grammar node), the
 // state and the register it is in, and the frame to return to. kDone is the configuration of "nothing more".
 //
-// For the maintainer: a leaf that can end no text further is left at once; one that might continue is left when the next
-// byte can follow it (`follow`), so both paths are kept where both are open. A sequence's last part gets the sequence's own
-// return frame: right recursion needs no stack. Objects (object_rules.h, object_steps.h) and arrays (array.h) keep what
-// they have seen in the register: bits, or the number of an interned record. In grammars that call themselves frames fork
-// where paths meet (gss.h). These parts share the tables of machine_core.h.
+// For the maintainer: a leaf that can end no text further is left at once; one that might continue is left when the
+// next byte can follow it (`follow`), so both paths are kept where both are open. A sequence's last part gets the
+// sequence's own return frame: right recursion needs no stack. Objects (object_rules.h, object_steps.h) and arrays
+// (array.h) keep what they have seen in the register: bits, or the number of an interned record. In grammars that share
+// stacks (gss.h), one frame can represent several, where paths meet. These parts share the tables of machine_core.h.
 //
-// Where a key may come there is one configuration for the trie of fixed names, and a leaf for each class of open
-// keys, above a frame that waits for the name. Such a leaf has the read text of what it read in its register; what came
-// before is taken out of the class's expression. A walk that does not start at a leaf's beginning knows no read text, and
-// says so (`context_dependent`) where the text would matter.
+// Where a key may come there is one configuration for the trie of fixed names, and a leaf for each class of open keys,
+// above a frame that waits for the name. Such a leaf has the read text of what it read in its register; what came
+// before is taken out of the class's expression. Results of leaves in masks do not keep the text, nor does a walk that
+// does not start at a leaf's beginning. Where a mask continues after these, the text is unknown, and tokens for which
+// it would matter are reported as `context_dependent`.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +67,7 @@ public:
     bool recalls() const { return recalls_; }
     // Adds what continues once the component above `frame` has ended; `read_text`: what it read, where that is known.
     void resume(std::uint32_t frame, Configs& out, std::uint32_t read_text = ReadTexts::kUnknown);
-    // The same above many frames, joined; for grammars that call themselves.
+    // The same above many frames, joined; for grammars that share stacks.
     void resume_all(const std::vector<std::uint32_t>& frames, Configs& out) { gss_.resume_all(frames, out); }
     // Called by the parts of the machine. The first is `resume` for a frame that is no sequence. The second adds what is at
     // the first byte of a value or item that follows the byte of a step.
@@ -76,7 +77,8 @@ public:
         else enter({node, 0, 0, push(frame)}, out);
     }
     std::uint32_t size() const { return static_cast<std::uint32_t>(core_.components.size()); }
-    bool forks() const { return gss_.used(); }
+    // Whether paths that meet share one stack (gss.h).
+    bool shares_stacks() const { return gss_.used(); }
     // The number of a frame, and the frame; those that one represents.
     std::uint32_t push(const Config& frame) { return core_.push(frame); }
     const Config& frame(std::uint32_t id) const { return core_.frames[id]; }
@@ -107,7 +109,7 @@ public:
     bool is_leaf(const Config& c) const { return core_.is_leaf(c); }
     bool is_sequence(const Config& c) const { return core_.is_sequence(c); }
     std::size_t frame_count() const { return core_.frames.size(); }
-    // Stacks, records and bytes of texts that were met on the way; they only grow.
+    // The number of stacks, records and bytes of texts that were met.
     std::size_t learned() const { return core_.learned(); }
     ExprPool& pool() { return core_.pool; }
     ObjectRules& object_rules() { return object_rules_; }

@@ -28,13 +28,20 @@ namespace guideway {
 //   leaf          its expression                            the text read so far (ReadTexts); 0: not known
 //   sequence      number of the part that comes next        0
 //   alternative   never a configuration
-//   object        phase_state(phase, rest); rest: the       where `direct`: a position (ordered) or the bits of the
-//                 label or the bytes of punctuation read    properties that came; else a record (CounterRecords)
-//   array         the same; rest: bytes of punctuation      where `direct`: the number of items; else a record
+//   object        phase_state(phase, rest), see below       where `direct`: a position (ordered) or the bits of the
+//                                                           properties that came; else a record (CounterRecords)
+//   array         the same                                  where `direct`: the number of items; else a record
 //   kDone         0                                         0
 //   kGssNode      a record: the frames that it unites       their number
 //
-// `parent` is the frame to return to, kBottom at the end.
+// `parent` is the frame to return to, kBottom at the end. `rest` of an object or array, by phase:
+//
+//   open, comma, close   number of bytes read of the punctuation
+//   key                  an expression: the rest of the names
+//   colon                label << 8 | number of bytes read of the colon
+//   named (in frames)    label << 8; array: 0
+//   value, second        label; array: 0
+//   first, gap, after    0
 struct Config {
     std::uint32_t node, state, regs, parent;
     friend bool operator==(const Config&, const Config&) = default;
@@ -102,7 +109,7 @@ inline constexpr std::uint32_t kBottom = 0;               // the frame below all
 // What an object has before it, from an entry on.
 struct EntrySuffixCost {
     std::uint32_t cost = kInfinite;                  // of the entry: key, colon and value; kInfinite: it cannot be completed
-    std::uint32_t next_required = 0, next_live = 0;  // the first such property from here on
+    std::uint32_t next_required = 0, next_live = 0;  // the first such property, this one or later; `fixed`: none
     std::uint32_t required_cost = 0;                 // of all required ones from here on, each with a comma
 };
 
@@ -205,7 +212,7 @@ struct MachineCore {
     std::uint32_t value_cost(const Readings& value) const;
     // Throws where more configurations are open than the limit.
     void check_heads(std::size_t count, std::int64_t node = -1) const;
-    // Stacks, records and bytes of texts that were met on the way; they only grow.
+    // The number of stacks, records, bytes of texts and sets of texts that were met. Only `used` is emptied at times.
     std::size_t learned() const { return frames.size() + records.size() + read_texts.size() + texts.size() + used.size(); }
 
     AnalysedNodes components;
@@ -220,9 +227,9 @@ struct MachineCore {
     KeyLengths key_lengths;
 };
 
-// States of objects and arrays: a phase, and what it needs.
-// gap: where a key may come, and space before it; named: below the leaf of an open key; second: where an open key
-// begins, but the one before it is not known.
+// States of objects and arrays: a phase, and what it needs. gap: where a key or item may come, and space before it;
+// named: below the leaf of an open key or unique item; second: where an open key or unique item begins, but the text of
+// an earlier one is not known.
 enum class Phase : std::uint32_t { open, first, key, colon, value, after, comma, close, gap, named, second };
 inline std::uint32_t phase_state(Phase phase, std::uint32_t rest = 0) {
     GUIDEWAY_DCHECK(rest >> 28 == 0);

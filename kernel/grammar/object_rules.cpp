@@ -5,6 +5,9 @@
 // unordered object has a bit for each property that came. Other registers are the number of a record, which has: the number of
 // entries (up to the minimum if there is no maximum); the demands that are met; for each class of open keys, how many keys of
 // unknown text came (in walks), and the set of the known texts; last, the position or the bits.
+//
+// The register changes when an open key ends (`after_key`: its text) and when a value is entered (`after_entry`: count,
+// marks, position or bit). The new register is in the frame below the value.
 #include "guideway/grammar/object_rules.h"
 
 #include <algorithm>

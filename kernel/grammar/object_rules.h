@@ -20,7 +20,7 @@ public:
 
     // Whether an object may have this entry next.
     bool may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
-    // The same of many with fixed names; good until something is cached.
+    // The same of many with fixed names; valid until a record is interned: it points into the table of records.
     class AllowedKeys {
     public:
         AllowedKeys(ObjectRules& rules, std::uint32_t node, std::uint32_t regs);

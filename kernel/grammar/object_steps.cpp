@@ -76,40 +76,40 @@ void ObjectSteps::begin_value(const Config& c, std::uint32_t label, Configs& out
 }
 
 void ObjectSteps::step_colon(const Config& c, std::uint8_t byte, Configs& out) {
-    const Punctuation& marks = *core_.components[c.node].punctuation;
+    const Punctuation& punctuation = *core_.components[c.node].punctuation;
     const std::uint32_t label = rest_of(c.state) >> 8, at = rest_of(c.state) & 0xff;
-    if (at == 0 && marks.space && is_space(byte)) out.push_back(c);  // and continue: the colon may begin with space
-    if (!takes(marks.colon, at, byte)) return;
-    if (at + 1 == marks.colon.size()) begin_value(c, label, out);
+    if (at == 0 && punctuation.space && is_space(byte)) out.push_back(c);  // and continue: the colon may begin with space
+    if (!takes(punctuation.colon, at, byte)) return;
+    if (at + 1 == punctuation.colon.size()) begin_value(c, label, out);
     else out.push_back({c.node, phase_state(Phase::colon, label << 8 | (at + 1)), c.regs, c.parent});
 }
 
 void ObjectSteps::step(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome) {
     const AnalysedNode& k = core_.components[c.node];
-    const Punctuation& marks = *k.punctuation;
+    const Punctuation& punctuation = *k.punctuation;
     const Phase phase = phase_of(c.state);
     const std::uint32_t rest = rest_of(c.state);
     auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
-    const bool spaced = marks.space && is_space(byte);
+    const bool spaced = punctuation.space && is_space(byte);
     auto keys_or = [&](Phase p) {  // the beginning of a key, or white space before it
         becomes(p, 0);
         enter_keys(c, out);
     };
     auto close_from = [&](std::uint32_t at) {
-        if (!takes(marks.close, at, byte)) return;
-        if (at + 1 == marks.close.size()) machine_.resume(c.parent, out);
+        if (!takes(punctuation.close, at, byte)) return;
+        if (at + 1 == punctuation.close.size()) machine_.resume(c.parent, out);
         else becomes(Phase::close, at + 1);
     };
     auto comma_from = [&](std::uint32_t at) {
-        if (!takes(marks.comma, at, byte)) return;
-        if (at + 1 != marks.comma.size()) becomes(Phase::comma, at + 1);
-        else if (marks.space) keys_or(Phase::gap);
+        if (!takes(punctuation.comma, at, byte)) return;
+        if (at + 1 != punctuation.comma.size()) becomes(Phase::comma, at + 1);
+        else if (punctuation.space) keys_or(Phase::gap);
         else enter_keys(c, out);
     };
     switch (phase) {
         case Phase::open:
-            if (!takes(marks.open, rest, byte)) return;
-            if (rest + 1 == marks.open.size()) keys_or(Phase::first);
+            if (!takes(punctuation.open, rest, byte)) return;
+            if (rest + 1 == punctuation.open.size()) keys_or(Phase::first);
             else becomes(Phase::open, rest + 1);
             return;
         case Phase::first:
@@ -129,8 +129,8 @@ void ObjectSteps::step(const Config& c, std::uint8_t byte, Configs& out, Configs
             return;
         case Phase::after:
             if (spaced) out.push_back(c);
-            if (takes(marks.comma, 0, byte) && rules_.may_continue(c.node, c.regs)) comma_from(0);
-            if (takes(marks.close, 0, byte) && rules_.may_close(k, c.regs)) close_from(0);
+            if (takes(punctuation.comma, 0, byte) && rules_.may_continue(c.node, c.regs)) comma_from(0);
+            if (takes(punctuation.close, 0, byte) && rules_.may_close(k, c.regs)) close_from(0);
             return;
         case Phase::comma: return comma_from(rest);
         case Phase::close: return close_from(rest);

@@ -53,7 +53,9 @@ struct Punctuation {
     std::string open, comma, colon, close;
 };
 
-struct Entry {  // a property, or a class of open keys
+// A property, or a class of open keys. The keys of the entries of an object must be disjoint. This is not checked: if
+// they are not, a key can occur twice.
+struct Entry {
     ExprId key;
     bool required;
     Readings value;

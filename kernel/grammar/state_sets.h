@@ -1,9 +1,11 @@
-// The state sets of an automaton: sets of configurations that its matchers have reached, each stored once, and the transitions
-// between them by tokens. A transition that a matcher took before is one look-up.
+// The state sets of an automaton: sets of configurations that its matchers have reached, each stored once, and the
+// transitions between them by tokens. A transition that a matcher took before is one look-up, unless it led to the same
+// state set, or newer ones replaced it.
 //
-// State sets are only added. Their addresses are valid as long as the automaton exists; when there are too many, later
-// matchers use a new automaton (compiled.h). Their index can be emptied and is then filled again. The table of transitions has
-// a fixed size, and newer transitions replace older ones. The store's lock protects all of it; a state set may be read without it.
+// The automaton has the state sets; AutomatonCache has their index and transitions. State sets are only added. Their
+// addresses are valid as long as the automaton exists; when there are too many, later matchers use a new automaton
+// (compiled.h). Their index can be emptied and is then filled again. The table of transitions has a fixed size, and
+// newer transitions replace older ones. The store's lock protects all of it; a state set may be read without it.
 #pragma once
 
 #include <algorithm>

@@ -26,14 +26,17 @@ namespace guideway {
 
 inline constexpr std::uint32_t kNoTokens = 0xffffffff;
 
-// The key of a cached result: a suffix trie (suffix_tries.h), a component, its state and its register.
+// The key of a cached result: a suffix trie (suffix_tries.h), a component and its state. `variant` of an object or
+// array: its register; 0 (names) or kAnyEntries (summaries) where the result holds for all registers. `variant` of a
+// leaf: 1 if the result over the vocabulary is stored without a base (`bare` in leaf_results.h), else 0. The text that
+// a leaf has read is not in the key: tokens that depend on it are `context_dependent`.
 struct ResultKey {
-    std::uint32_t trie, component, state, regs;
+    std::uint32_t trie, component, state, variant;
     friend bool operator==(const ResultKey&, const ResultKey&) = default;
 };
 struct ResultKeyHash {
     std::size_t operator()(const ResultKey& k) const {
-        return static_cast<std::size_t>(mix(std::uint64_t{k.trie} << 32 | k.component, std::uint64_t{k.state} << 32 | k.regs));
+        return static_cast<std::size_t>(mix(std::uint64_t{k.trie} << 32 | k.component, std::uint64_t{k.state} << 32 | k.variant));
     }
 };
 
@@ -120,6 +123,8 @@ struct AutomatonCache {
     struct Parts {  // in `parts`, from `at` on: numbers of sets, then the ends of spans
         std::uint32_t at = 0, sets = 0, spans = 0;
     };
+    // A row is made in four steps (MaskEngine::write): the base of `first`; the sets and spans of `more`; the changes
+    // of `first`; the set `last` of context-dependent tokens that are legal.
     struct Mask {
         std::uint32_t first = 0, last = kNoTokens;          // sets: with its changes; added at the very end
         Parts more;                                         // added to the first before its changes
@@ -196,7 +201,7 @@ struct AutomatonCache {
         in_state_sets.insert(in_state_sets.end(), found.begin(), found.end());
         of_state_set[state_set.id] = static_cast<std::uint32_t>(begin);
         owners.resize(begin + found.size(), kNoTokens);
-        owners[begin] = state_set.id;  // last: a thread that finds it finds all of them
+        owners[begin] = state_set.id;  // last: if an allocation failed before, `of` finds nothing
     }
 };
 

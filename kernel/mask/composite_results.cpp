@@ -20,7 +20,7 @@ std::vector<std::uint32_t> spelled_alike(ExprPool& pool, const TrieForest& fores
         ChildFilter leap;
     };
     const TokenTrie& x = *forest.trie;
-    std::vector<std::uint32_t> byte_classes;
+    std::vector<std::uint32_t> excluded_tokens;
     std::vector<Level> path{{value, others, forest.whole() ? ChildFilter(x, 0, pool.dfa.first(others)) : ChildFilter()}};
     for (const TrieForest::Part& part : forest.parts)
         for (std::uint32_t i = part.begin; i < part.end;) {
@@ -38,16 +38,17 @@ std::vector<std::uint32_t> spelled_alike(ExprPool& pool, const TrieForest& fores
                 continue;
             }
             if (!pool.emptiness.is_nonempty(pool.subtract(next, left))) {
-                byte_classes.insert(byte_classes.end(), x.tokens.begin() + x.first_token[i], x.tokens.begin() + x.first_token[x.end[i]]);
+                excluded_tokens.insert(excluded_tokens.end(), x.tokens.begin() + x.first_token[i],
+                                       x.tokens.begin() + x.first_token[x.end[i]]);
                 i = x.end[i];
                 continue;
             }
             path.push_back({next, left, x.wide(i) ? ChildFilter(x, i, pool.dfa.first(left)) : ChildFilter()});
             ++i;
         }
-    std::sort(byte_classes.begin(), byte_classes.end());
-    byte_classes.erase(std::unique(byte_classes.begin(), byte_classes.end()), byte_classes.end());
-    return byte_classes;
+    std::sort(excluded_tokens.begin(), excluded_tokens.end());
+    excluded_tokens.erase(std::unique(excluded_tokens.begin(), excluded_tokens.end()), excluded_tokens.end());
+    return excluded_tokens;
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ std::uint32_t MaskBuilder::take_one(Machine& inner, std::uint32_t trie, const Co
     Mask mask;
     mask.first = kNoTokens;
     at_node(-1, [&] {  // its nodes are not the grammar's
-        if (inner.forks()) ended = saturate_all(inner, trie, config, mask);
+        if (inner.shares_stacks()) ended = saturate_all(inner, trie, config, mask);
         else {
             ended_ = &ended;
             tasks_.assign(1, {trie, config});
@@ -132,14 +133,14 @@ bool MaskEngine::walk_composite(Machine& machine, std::uint32_t trie, const Conf
     }
     if (layers.size() > 1 || layers[0].tail != kEmpty) return false;
     made = results_.run(machine, trie, there);
-    const auto byte_classes = spelled_alike(pool, results_.suffix_tries().forest(trie), there.state, layers[0].texts);
-    if (byte_classes.empty()) return true;
+    const auto excluded_tokens = spelled_alike(pool, results_.suffix_tries().forest(trie), there.state, layers[0].texts);
+    if (excluded_tokens.empty()) return true;
     std::vector<std::uint32_t> row(results_.words());
     sets().write(made.tokens, row);
-    for (const std::uint32_t t : byte_classes) row[t >> 5] &= ~(1u << (t & 31));
+    for (const std::uint32_t t : excluded_tokens) row[t >> 5] &= ~(1u << (t & 31));
     made.tokens = sets().row(row);
-    if (results_.suffix_tries().contains_any(made.suffix_trie, byte_classes))
-        made.suffix_trie = results_.suffix_tries().without(made.suffix_trie, byte_classes);
+    if (results_.suffix_tries().contains_any(made.suffix_trie, excluded_tokens))
+        made.suffix_trie = results_.suffix_tries().without(made.suffix_trie, excluded_tokens);
     return true;
 }
 

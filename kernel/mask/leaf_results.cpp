@@ -63,7 +63,7 @@ LeafResults::LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fue
 void LeafResults::drop_before(std::uint32_t time, std::vector<bool>& tries) {
     counters.used = 0;
     memo_.erase_if([&](const ResultKey&, const Known& known) { return known.time < time; });
-    tries[0] = true;
+    tries[kVocabularyTrie] = true;
     for (std::uint32_t trie : structural_) tries[trie] = true;
     for (const auto& [bytes, trie] : few_) tries[trie] = true;
     memo_.each([&](const ResultKey&, const Known& known) { tries[known.run.suffix_trie] = true; });
@@ -110,7 +110,7 @@ void LeafResults::clear() {
 // As a bare run: its tokens are added without changes.
 const WalkResult& LeafResults::run_shared(ExprPool& pool, std::uint32_t trie, std::uint32_t component, ExprId state,
                                           const ByteSet& follow) {
-    const ResultKey key{trie, component, state, trie == 0};
+    const ResultKey key{trie, component, state, trie == kVocabularyTrie};
     if (Known* known = memo_.find(key)) {
         known->time = counters.time;
         return known->run;
@@ -123,8 +123,8 @@ const WalkResult& LeafResults::run_shared(ExprPool& pool, std::uint32_t trie, st
 
 const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const Config& config, bool bare) {
     const bool leaf = machine.is_leaf(config);
-    bare &= leaf && trie == 0;
-    ResultKey key{trie, machine.component(config.node).id, config.state, leaf ? bare : config.regs};
+    bare &= leaf && trie == kVocabularyTrie;
+    ResultKey key{trie, machine.component(config.node).id, config.state, leaf ? std::uint32_t{bare} : config.regs};
     if (leaf) key.state = clipped(machine.pool(), trie, config.state);
     if (Known* known = memo_.find(key)) {
         counters.hits.fetch_add(1, std::memory_order_relaxed);
@@ -138,9 +138,12 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
     Config at = config;
     at.state = key.state;
     const bool clipped = at.state != config.state;
-    const bool difference = leaf && trie == 0 && is_difference(machine.pool(), at.state);
-    // What other counts have left after costs nothing, so it is requested first; its own walk only where no table serves.
-    auto shorter = [&] {
+    const bool difference = leaf && trie == kVocabularyTrie && is_difference(machine.pool(), at.state);
+    // Of a leaf over the vocabulary, the cheapest way first: the run without loop bounds, if it is known; the table of
+    // plain tokens; the run without loop bounds, walked now; a superset with at most `first_tries` tokens to test; the
+    // difference from another state; a superset with at most `tries`. Of a difference of languages: only the last two.
+    // With `bare`: only the table, and nothing for a difference of languages.
+    auto derive_from_others = [&] {
         if (difference) return !bare && (walk_difference(machine, at, made) || walk_superset(machine, at, tuning_.tries, made));
         if (!bare && walk_without_loop_bounds(machine, at, false, made)) return true;
         if (walk_plain_tokens(machine, at, bare, made)) return true;
@@ -148,14 +151,15 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
                          walk_difference(machine, at, made) || walk_superset(machine, at, tuning_.tries, made));
     };
     at_node(config.node, [&] {
-        const bool cuts = leaf && is_substring_leaf(machine.pool(), at.state);  // no other walk is shorter
-        const std::uint32_t over = leaf && trie == 0 && !cuts ? alphabet_slice(machine.pool(), at.state) : trie;
+        const bool is_substring = leaf && is_substring_leaf(machine.pool(), at.state);  // its own walk is the shortest
+        const std::uint32_t walked_trie =
+            leaf && trie == kVocabularyTrie && !is_substring ? alphabet_slice(machine.pool(), at.state) : trie;
         if (!leaf) made = walk(machine, trie, at);
         else if (tuning_.composite_walks && composites_.walk_composite(machine, trie, at, made)) {
-        } else if (trie != 0 && walk_as_base(machine, trie, at, made)) {
-        } else if (over != 0 || cuts || !shorter())
-            made = walk_leaf(machine.pool(), over, at.state, machine.component(config.node).follow, nullptr,
-                             clipped && over == 0 && tuning_.loop_bounds ? &key : nullptr);
+        } else if (trie != kVocabularyTrie && walk_as_base(machine, trie, at, made)) {
+        } else if (walked_trie != kVocabularyTrie || is_substring || !derive_from_others())
+            made = walk_leaf(machine.pool(), walked_trie, at.state, machine.component(config.node).follow, nullptr,
+                             clipped && walked_trie == kVocabularyTrie && tuning_.loop_bounds ? &key : nullptr);
     });
     counters.used += kRunBytes;
     return memo_.add(key, {made, counters.time}).run;
@@ -239,7 +243,7 @@ bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool
     const std::uint32_t left = std::min(state.left, plain.most_characters());
     if (like != kNone && tuning_.delta_sets && !bare) {
         there.state = like;
-        const std::uint32_t base = run(machine, 0, there).tokens;
+        const std::uint32_t base = run(machine, kVocabularyTrie, there).tokens;
         std::vector<std::uint32_t> of_base = structural(like), cleared, added;
         std::set_difference(of_base.begin(), of_base.end(), tokens.begin(), tokens.end(), std::back_inserter(cleared));
         std::set_difference(tokens.begin(), tokens.end(), of_base.begin(), of_base.end(), std::back_inserter(added));
@@ -258,13 +262,14 @@ bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool
 // Loop bodies are recorded only for the whole vocabulary: over short suffix tries few counts occur, and to walk states
 // without bounds costs more there than it saves (decision 7).
 ExprId LeafResults::clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const {
-    return tuning_.saturated_counters ? pool.supersets.saturate_counters(state, suffix_tries_.reach(trie), trie == 0 && tuning_.loop_bounds)
-                                      : state;
+    return tuning_.saturated_counters
+               ? pool.supersets.saturate_counters(state, suffix_tries_.reach(trie), trie == kVocabularyTrie && tuning_.loop_bounds)
+               : state;
 }
 
 // Whether the run of a leaf's state over the whole vocabulary is known.
 bool LeafResults::knows(Machine& machine, const Config& config, ExprId state) {
-    return memo_.find({0, machine.component(config.node).id, clipped(machine.pool(), 0, state), 0}) != nullptr;
+    return memo_.find({kVocabularyTrie, machine.component(config.node).id, clipped(machine.pool(), kVocabularyTrie, state), 0}) != nullptr;
 }
 
 // The run of the state that most bytes lead to, and what differs.
@@ -279,7 +284,7 @@ bool LeafResults::walk_difference(Machine& machine, const Config& config, WalkRe
     if (!difference) return false;
     Config there = config;
     there.state = base;
-    const WalkResult run_of_base = run(machine, 0, there);
+    const WalkResult run_of_base = run(machine, kVocabularyTrie, there);
     if (run_of_base.context_dependent != kNoTokens) return false;
     made = run_of_base;
     made.tokens = sets_.changed(run_of_base.tokens, difference->cleared, difference->added);
@@ -301,7 +306,7 @@ bool LeafResults::walk_as_base(Machine& machine, std::uint32_t trie, const Confi
 
 const LeafResults::Known& LeafResults::superset_result(Machine& machine, const Config& config, SupersetBounds& wider) {
     const AnalysedNode& component = machine.component(config.node);
-    const ResultKey key{0, component.id, config.state, 0};
+    const ResultKey key{kVocabularyTrie, component.id, config.state, 0};
     Known* known = memo_.find(key);
     const auto met = superset_bounds_.find(key);
     if (known && met != superset_bounds_.end()) {
@@ -390,24 +395,24 @@ std::uint32_t LeafResults::without(std::uint32_t suffix_trie, std::span<const st
     return suffix_tries_.contains_any(suffix_trie, cleared) ? suffix_tries_.without(suffix_trie, cleared) : suffix_trie;
 }
 
-// The run of the state that does not count how often units come, but for tokens with too many of them. `walks`: if it is not
-// known yet, too.
+// The run of the state that does not count iterations of loop bodies, without the tokens that have too many of them.
+// `walks`: whether to compute that run if it is not known.
 bool LeafResults::walk_without_loop_bounds(Machine& machine, const Config& config, bool walks, WalkResult& made) {
     if (!tuning_.loop_bounds) return false;
     ExprPool& pool = machine.pool();
     const Superset unbounded = pool.supersets.without_loop_bounds(config.state);
     if (unbounded.expr == config.state) return false;
     const AnalysedNode& component = machine.component(config.node);
-    const ResultKey key{0, component.id, unbounded.expr, 0};
+    const ResultKey key{kVocabularyTrie, component.id, unbounded.expr, 0};
     Known* known = memo_.find(key);
     if (!known && walks) {
-        const WalkResult run = walk_leaf(pool, 0, unbounded.expr, component.follow, nullptr, &key);
+        const WalkResult run = walk_leaf(pool, kVocabularyTrie, unbounded.expr, component.follow, nullptr, &key);
         counters.used += kRunBytes;
         known = &memo_.add(key, {run, counters.time});
     }
     const auto rounds = rounds_.find(key);
-    if (!known || known->run.context_dependent != kNoTokens || rounds == rounds_.end() || unbounded.loop_body > rounds->second.units ||
-        rounds->second.at_pieces > unbounded.exact_up_to)
+    if (!known || known->run.context_dependent != kNoTokens || rounds == rounds_.end() ||
+        unbounded.loop_body > rounds->second.loop_bodies || rounds->second.at_exits > unbounded.exact_up_to)
         return false;
     known->time = counters.time;
     write_row(known->run.tokens);
@@ -420,42 +425,42 @@ bool LeafResults::walk_without_loop_bounds(Machine& machine, const Config& confi
     return true;
 }
 
-// The tokens that a string in few ASCII characters can take, as a trie: a walk over all tokens mostly reaches bytes that it
-// cannot take. 0: too many, or no such string.
+// The tokens that a string in few ASCII characters can take, as a trie: a walk over all tokens mostly reaches bytes
+// that it cannot take. kVocabularyTrie: too many, or no such string.
 std::uint32_t LeafResults::alphabet_slice(ExprPool& pool, ExprId state) {
-    if (!tuning_.alphabet_slices || !ends_in(pool, state, '"')) return 0;
+    if (!tuning_.alphabet_slices || !ends_in(pool, state, '"')) return kVocabularyTrie;
     // The first bytes, also those after the opening quote, are mostly too many already. To find all bytes is expensive.
     if (!pool[state].boolean) {
         const ByteSet first = pool.dfa.first(state);
         if (is_large_alphabet(first.size() == 1 ? pool.dfa.first(pool.dfa.derivative(state, static_cast<std::uint8_t>(first.from(0))))
                                                 : first))
-            return 0;
+            return kVocabularyTrie;
     }
     const ByteSet bytes = pool.byte_facts.alphabet(state);
-    if (!bytes.within(kAscii)) return 0;
+    if (!bytes.within(kAscii)) return kVocabularyTrie;
     if (const std::uint32_t* known = known_slice(bytes)) return *known;
-    if (few_.size() >= kMaxAlphabets) return 0;
+    if (few_.size() >= kMaxAlphabets) return kVocabularyTrie;
     return few_.emplace_back(bytes, suffix_tries_.of_alphabet(bytes, tuning_.slice_nodes)).second;
 }
 
 const std::uint32_t* LeafResults::known_slice(const ByteSet& bytes) const {
     for (const auto& [known, trie] : few_)
-        if (trie ? bytes.within(known) : known.within(bytes)) return &trie;
+        if (trie != kVocabularyTrie ? bytes.within(known) : known.within(bytes)) return &trie;
     return nullptr;
 }
 
 bool LeafResults::is_large_alphabet(const ByteSet& bytes) {
     if (!bytes.within(kAscii)) return true;
     if (bytes.size() < tuning_.few_bytes) return false;
-    if (const std::uint32_t* known = known_slice(bytes)) return *known == 0;
+    if (const std::uint32_t* known = known_slice(bytes)) return *known == kVocabularyTrie;
     if (few_.size() >= kMaxAlphabets) return true;  // no more are cached
     if (!suffix_tries_.alphabet_exceeds(bytes, tuning_.slice_nodes)) return false;
-    few_.emplace_back(bytes, 0);
+    few_.emplace_back(bytes, kVocabularyTrie);
     return true;
 }
 
 void LeafResults::keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk& walked, const ResultKey& key) {
-    Rounds& kept = rounds_[key] = {{}, walked.counts ? walked.rounds_at_pieces : kInfinite, pool.supersets.loop_bodies()};
+    Rounds& kept = rounds_[key] = {{}, walked.counts ? walked.rounds_at_exits : kInfinite, pool.supersets.loop_bodies()};
     if (walked.counts) {
         for (const auto& [places, begun] : walked.rounds)
             for (std::uint32_t p = places.begin; p < places.end; ++p) kept.tokens.emplace_back(x.tokens[p], begun);
@@ -463,7 +468,7 @@ void LeafResults::keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk
     counters.used += kept.bytes();
 }
 
-// `rounds_of`: the key to keep rounds by, where the state no longer counts all its units; null.
+// `rounds_of`: the key to keep rounds by, where the state no longer counts all its loop bodies; null.
 WalkResult LeafResults::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, SupersetBounds* wider,
                                   const ResultKey* rounds_of) {
     const TrieForest forest = suffix_tries_.forest(id);

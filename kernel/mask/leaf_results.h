@@ -1,5 +1,6 @@
-// Results of walks: a suffix trie through one component from one of its states, cached by trie, component and state; and the
-// strategies by which the result of a leaf's state is found (mask_engine.h describes them).
+// Results of walks: a suffix trie through one component from one of its states, cached by trie, component and state;
+// and the strategies by which the result of a leaf's state is found (mask_engine.h describes them; `run` tries them in
+// order).
 #pragma once
 
 #include <atomic>
@@ -29,7 +30,7 @@ class TokenTable;
 
 struct WalkResult {
     std::uint32_t tokens;             // number of a token set
-    std::uint32_t suffix_trie;        // number of a trie, 0: nothing is left
+    std::uint32_t suffix_trie;        // number of a trie; kNoTrie: nothing is left
     std::uint32_t context_dependent;  // tokens that depend on text before them, a list; kNoTokens: none
 };
 
@@ -117,14 +118,15 @@ private:
     };
     struct Rounds {  // repetitions that tokens can begin, in the run of a state that does not count loop bodies (supersets.h)
         std::vector<std::pair<std::uint32_t, std::uint32_t>> tokens;  // that may begin more than one repetition, and how many
-        std::uint32_t at_pieces = 0, units = 0;                       // the largest number that tokens begin before they leave the state
+        std::uint32_t at_exits = 0;                                   // most repetitions that tokens begin before they leave the state
+        std::uint32_t loop_bodies = 0;                                // that were known when the state was walked
         std::size_t bytes() const { return sizeof(Rounds) + sizeof(ResultKey) + 48 + tokens.size() * sizeof(tokens[0]); }
     };
 
     WalkResult walk(Machine& machine, std::uint32_t trie, const Config& config);
     ExprId clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const;
     std::uint32_t alphabet_slice(ExprPool& pool, ExprId state);
-    // The trie that serves tokens of these bytes, 0 if they are too many; null: not known yet.
+    // The trie that serves tokens of these bytes, kVocabularyTrie if they are too many; null: not known yet.
     const std::uint32_t* known_slice(const ByteSet& bytes) const;
     // Whether tokens of these bytes are too many for a separate trie, or not of ASCII alone.
     bool is_large_alphabet(const ByteSet& bytes);
@@ -164,7 +166,7 @@ private:
     std::unordered_map<ResultKey, SupersetBounds, ResultKeyHash> superset_bounds_;
     std::unordered_map<ResultKey, Rounds, ResultKeyHash> rounds_;
     std::uint32_t structural_[PlainTokens::kinds] = {};                   // suffix tries of structural tokens
-    std::vector<std::pair<ByteSet, std::uint32_t>> few_;                  // suffix tries of tokens of these bytes; 0: they are many
+    std::vector<std::pair<ByteSet, std::uint32_t>> few_;                  // their suffix tries; kVocabularyTrie: too many tokens
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens, by number of characters
     std::vector<std::uint32_t> longest_first_;                            // tokens of kNear bytes or more, by their bytes

@@ -106,7 +106,7 @@ private:
             }
             const std::uint32_t end = ends[i];
             if (above.nullable && follow_.contains(byte)) leave_at(i, depth - 1);
-            const bool alone = end == i + 1 && !measures;  // what is reach is not computed
+            const bool alone = end == i + 1 && !measures;  // what is reached is not computed
             Number next = above.steps[byte];
             if (next == DfaTable::kUnknown || (next == DfaTable::kAlive && !alone)) next = step(depth, byte, alone);
             if (next == DfaTable::kDead) {
@@ -143,7 +143,7 @@ private:
 
     void leave_at(std::uint32_t i, std::size_t depth) {
         made_.exit_nodes.push_back(i);
-        if (counts()) made_.rounds_at_pieces = std::max(made_.rounds_at_pieces, begun_[depth].rounds);
+        if (counts()) made_.rounds_at_exits = std::max(made_.rounds_at_exits, begun_[depth].rounds);
     }
 
     // For a node inside a multi-byte character: the state after its remaining continuation bytes, if all lead to one; else kDead.
@@ -157,7 +157,7 @@ private:
         return at;
     }
 
-    // `from`: see `after`. Returns the node to continue with.
+    // `from`: see `after_character`. Returns the node to continue with.
     std::uint32_t go_below(std::uint32_t i, std::size_t depth, Number number, Number from, std::uint32_t characters) {
         const std::uint32_t end = x_.end[i];
         if (states_[number].expr == kEmpty) {  // the leaf is left here, whatever follows

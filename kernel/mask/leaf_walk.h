@@ -1,8 +1,9 @@
 // How a trie is walked from one state of a leaf, and what can be left out of the walk.
 //
-// Below a node whose whole subtree loops on the state (`SubtreeAlphabets`), every token is taken at once; where the state counts
-// what it repeats, every token of no more characters than are left. Below a wide node only children that can continue are
-// visited. `PairWalk` finds in what two states differ: where both reach the same state, their subtrees agree.
+// Below a node whose whole subtree loops on the state (`SubtreeAlphabets`), every token is taken at once; where the
+// state counts what it repeats, every token of no more characters than are left. Below a wide node only children that
+// can continue are visited. `pair_walk` finds in what two states differ: where both reach the same state, their
+// subtrees agree.
 #pragma once
 
 #include <cstdint>
@@ -71,11 +72,11 @@ struct LeafWalk {
     std::vector<std::uint32_t> to_verify;   // tokens at these places that must be tried
     std::vector<std::uint32_t> exit_nodes;  // nodes whose byte the leaf does not take, but what follows it may
     bool measures = false;                  // whether to find `rest`
-    std::uint32_t rest = 0;                 // bytes, at most, of a shortest completion of what was reach
+    std::uint32_t rest = 0;                 // bytes, at most, of a shortest completion of what was reached
     bool counts = false;                    // whether to find what follows; unset where too many tokens come round
     std::vector<Rounds> rounds;             // tokens that may begin two iterations of loop bodies (supersets.h) or more
     std::uint32_t round_tokens = 0;         // this many
-    std::uint32_t rounds_at_pieces = 0;     // begun before a piece, at most
+    std::uint32_t rounds_at_exits = 0;      // begun before an exit node, at most
 
     // `subtrees`: of the forest's trie, or null. Places are in order in a whole trie only.
     void run(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, const SubtreeAlphabets* subtrees,

@@ -1,4 +1,4 @@
-// Walks of a token trie from a configuration of an object, an array or a sequence: byte by byte, with the component's own steps.
+// Walks of a token trie from a configuration of an object or an array: byte by byte, with the component's own steps.
 #pragma once
 
 #include <cstdint>

@@ -51,11 +51,11 @@ void MaskBuilder::find_mask(Machine& machine, const Config& config, Mask& mask) 
     spans_.clear();
     ended_ = nullptr;  // of a run that a limit cut off
     mask.first = kNoTokens;
-    if (machine.forks()) find_forked_mask(machine, config, mask);
+    if (machine.shares_stacks()) find_mask_of_shared_stacks(machine, config, mask);
     else {
         if (!visited_.empty()) visited_.clear();
         opened_ = taken_ = 0;
-        tasks_.push_back({0, config});
+        tasks_.push_back({kVocabularyTrie, config});
         drain_worklist(machine, mask);
     }
     if (mask.first == kNoTokens) mask.first = sets_.sparse({});
@@ -106,7 +106,7 @@ void MaskBuilder::take(Machine& machine, const Task& task, Mask& mask) {
     for (std::size_t i = 0; i < opened_; ++i)
         if (open_[i].by_entry && open_[i].config.node == task.config.node && open_[i].config.parent == task.config.parent)
             open_[i].whole = false;
-    if (task.trie == 0) mask.first = made.tokens;  // the only one that may clear some
+    if (task.trie == kVocabularyTrie) mask.first = made.tokens;  // the only one that may clear some
     else if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
     if (made.context_dependent != kNoTokens) {
         context_dependent_.insert(context_dependent_.end(), sets_[made.context_dependent].data.begin(),
@@ -140,12 +140,16 @@ void MaskBuilder::go_on(std::uint32_t suffix_trie, const Config& c) {
     tasks_.push_back({suffix_trie, c});
 }
 
-// What is known already of a component over a suffix trie; or it is begun to be recorded. True: there is nothing left to do.
+// Uses the known summary of a component over a suffix trie; true: there is nothing left to do. Otherwise begins to
+// record it. It is recorded while the tasks above `tasks` are done. From the colon of an unbounded object on, it ends
+// at the next `Phase::after` of the same object and so holds for all registers (`by_entry`): the tries that are left
+// after the value are its `continuations`, and each user continues with them from its own register. `whole` becomes
+// false if a task was skipped, or depended on the register or on text that was read; then the summary is not kept.
 bool MaskBuilder::take_summary(Machine& machine, const Task& task) {
     const Config& c = task.config;
     const AnalysedNode& k = machine.component(c.node);
     const Phase phase = phase_of(c.state);
-    if (!tuning_.summaries || task.trie == 0 || k.unique || (k.kind != NodeKind::object && k.kind != NodeKind::array) ||
+    if (!tuning_.summaries || task.trie == kVocabularyTrie || k.unique || (k.kind != NodeKind::object && k.kind != NodeKind::array) ||
         (phase != Phase::after && phase != Phase::colon))
         return false;
     const bool by_entry = phase == Phase::colon && !k.bounded;
@@ -191,7 +195,8 @@ void MaskBuilder::close_summary(Machine& machine) {
     }
 }
 
-// The names that may come, of all that the object has; after each the suffix trie is left for its colon.
+// Of the names that still fit the state (inside a name: those that continue it), takes those that may come. After each,
+// the colon continues with the suffix trie after the name.
 bool MaskBuilder::take_keys(Machine& machine, const Task& task) {
     const Config& c = task.config;
     if (!tuning_.key_index || machine.component(c.node).kind != NodeKind::object || phase_of(c.state) != Phase::key) return false;
@@ -294,26 +299,26 @@ bool MaskBuilder::take_punctuation(Machine& machine, const Task& task) {
     const Config c = task.config;
     const AnalysedNode& k = machine.component(c.node);
     if (!tuning_.punctuation || (k.kind != NodeKind::object && k.kind != NodeKind::array) || k.unique) return false;
-    const Punctuation& marks = *k.punctuation;
+    const Punctuation& punctuation = *k.punctuation;
     const Phase phase = phase_of(c.state);
     const std::uint32_t at = rest_of(c.state);
     std::string_view text, closing;
     switch (phase) {
-        case Phase::open: text = std::string_view(marks.open).substr(at); break;
-        case Phase::first: closing = marks.close; break;
-        case Phase::colon: text = std::string_view(marks.colon).substr(at & 0xff); break;
+        case Phase::open: text = std::string_view(punctuation.open).substr(at); break;
+        case Phase::first: closing = punctuation.close; break;
+        case Phase::colon: text = std::string_view(punctuation.colon).substr(at & 0xff); break;
         case Phase::gap:
         case Phase::value: break;
         case Phase::after:
-            text = marks.comma;
-            closing = marks.close;
+            text = punctuation.comma;
+            closing = punctuation.close;
             break;
-        case Phase::comma: text = std::string_view(marks.comma).substr(at); break;
-        case Phase::close: closing = std::string_view(marks.close).substr(at); break;
+        case Phase::comma: text = std::string_view(punctuation.comma).substr(at); break;
+        case Phase::close: closing = std::string_view(punctuation.close).substr(at); break;
         default: return false;
     }
     const bool spaced = is_spaced(k, c.state);
-    if (marks.space && !spaced &&
+    if (punctuation.space && !spaced &&
         (phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after ||
          (phase == Phase::colon && !(at & 0xff))))
         return false;  // punctuation that begins with white space

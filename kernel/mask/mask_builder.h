@@ -49,7 +49,7 @@ private:
         std::uint32_t trie;
         Config config;
     };
-    // The open tasks, and the results so far, in grammars that call themselves.
+    // The open tasks, and the results so far, in grammars that share stacks.
     struct Exploration {
         std::vector<Task> tasks;
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> ended;  // by reach and trie: frames
@@ -82,7 +82,7 @@ private:
     void go_on(std::uint32_t suffix_trie, const Config& config);
 
     // summaries.cpp
-    void find_forked_mask(Machine& machine, const Config& config, Mask& made);
+    void find_mask_of_shared_stacks(Machine& machine, const Config& config, Mask& made);
     std::vector<std::uint32_t> saturate_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask);
     void follow(Machine& machine, Exploration& exploration, unsigned depth);
     void drain_worklist(Machine& machine, Exploration& exploration);
@@ -106,8 +106,8 @@ private:
     std::uint32_t words_;
     AutomatonCache* at_ = nullptr;                 // of the automaton that the mask is found for
     std::vector<std::uint32_t>* ended_ = nullptr;  // suffix tries at the end of the whole grammar; null: not requested
-    Exploration* exploration_ = nullptr;           // what takes tasks and what is left, in grammars that call themselves
-    std::size_t paths_ = 0;                        // parser stacks that were looked at, in grammars that call themselves
+    Exploration* exploration_ = nullptr;           // takes tasks and what is left, in grammars that share stacks
+    std::size_t paths_ = 0;                        // parser stacks that were examined, in grammars that share stacks
     std::vector<Task> tasks_;
     std::vector<SummaryBuilder> open_;
     std::size_t opened_ = 0;  // of them

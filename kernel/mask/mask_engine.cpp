@@ -9,7 +9,7 @@ namespace guideway {
 
 MaskEngine::MaskEngine(const TokenTable& vocabulary, std::size_t budget, const Tuning& tuning, Fuel& work)
     : budget_(budget), fuel_(work), results_(vocabulary, tuning, work, *this), summaries_(results_), punctuation_(results_),
-      builder_(results_, summaries_, punctuation_), forget_at_(budget / kShare) {}
+      builder_(results_, summaries_, punctuation_), forget_at_(budget / kCacheShareDivisor) {}
 
 std::uint32_t MaskEngine::next_automaton() {
     if (free_numbers_.empty()) {
@@ -55,7 +55,7 @@ void MaskEngine::forget_idle(std::size_t most) {
         if (one && one->counted) idle.emplace_back(static_cast<std::uint64_t>(one->last), one.get());
     std::sort(idle.begin(), idle.end());
     for (const auto& [last, one] : idle) {
-        if (learned_bytes_ <= most || last + kLately > turn_) return;
+        if (learned_bytes_ <= most || last + kRecentTurns > turn_) return;
         learned_bytes_ -= one->counted;
         one->forget();
         one->state_sets.forget();
@@ -78,7 +78,7 @@ void MaskEngine::clear() {
 
 void MaskEngine::trim() {
     if (learned_bytes_ > forget_at_) {
-        const std::size_t some = budget_ / kShare / 4;
+        const std::size_t some = budget_ / kCacheShareDivisor / 4;
         forget_idle(3 * some);
         forget_at_ = std::max(4 * some, learned_bytes_ + some);  // all may be in use: they are not checked at each mask
     }
@@ -104,7 +104,9 @@ void MaskEngine::drop_before(std::uint32_t time) {
     results_.sweep(sets, tries);
 }
 
-// What a leaf has read does not matter, unless something depended on the context.
+// The mask of a leaf is cached with register 0, for all texts that were read. If a mask depended on the text, the entry
+// of register 0 is marked (`context_dependent`), and masks are cached by register. A marker without a mask has `first`
+// = kNoTokens.
 MaskEngine::Mask* MaskEngine::find(const Machine& machine, const AutomatonCache& learned, const Config& c) {
     if (!machine.is_leaf(c)) return learned.masks.find(c);
     Mask* known = learned.masks.find({c.node, c.state, 0, c.parent});
@@ -194,13 +196,13 @@ MaskEngine::Mask& MaskEngine::mask(Machine& machine, const Config& config) {
     Config place = config;
     if (machine.is_leaf(config) && config.regs != 0) {
         const Config any{config.node, config.state, 0, config.parent};
-        Mask* sign = at_->masks.find(any);
-        if (!made.context_dependent && (!sign || !sign->context_dependent)) place = any;
-        if (made.context_dependent && !sign) {
-            sign = &at_->masks.add(any, {});
-            sign->first = kNoTokens;
+        Mask* marker = at_->masks.find(any);
+        if (!made.context_dependent && (!marker || !marker->context_dependent)) place = any;
+        if (made.context_dependent && !marker) {
+            marker = &at_->masks.add(any, {});
+            marker->first = kNoTokens;
         }
-        if (made.context_dependent) sign->context_dependent = true;  // one must look again
+        if (made.context_dependent) marker->context_dependent = true;  // one must look again
     }
     Mask& kept = at_->masks.get(place);
     made.context_dependent |= kept.context_dependent;

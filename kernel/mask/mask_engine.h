@@ -3,7 +3,8 @@
 // Run(X, q): walk the trie X through one component from its state q. The tokens that end inside the component form a mask.
 // The rest of X, where the component ends, is another trie: the suffix trie. The next frame of the stack continues with it. So
 //     mask(q0 | f1 f2 ...) = A(X0, q0) + A(X1, f1) + A(X2, f2) + ...   until the suffix trie is empty
-// and the key of the cache, (X, component, q, register), does not depend on the stack. Equal suffix tries have equal ids.
+// and the key of the cache (ResultKey) does not depend on the stack: X, the component, q, and the register of an object
+// or array.
 //
 // Delta encoding: the run of a state over the whole vocabulary can be stored as that of a base state minus `cleared` plus
 // `added` tokens. It then uses the suffix trie of the base, and `cleared` is also removed from everything computed from that
@@ -12,8 +13,8 @@
 // A string over few ASCII characters is walked over the tokens of these characters only. A difference over a trie that
 // spells none of the excluded texts has the run of the expression that they are excluded from.
 //
-// A state that accepts every plain token (plain_tokens.h) of at most n characters gets these from a table. Its run covers the
-// other tokens only.
+// A state that accepts every plain token (plain_tokens.h) of at most n characters gets these from a table. Only the
+// other tokens are walked.
 //
 // A state that counts is walked without bounds. Then the tokens that are long enough to reach a bound are tried one by
 // one. So one walk serves every count.
@@ -22,17 +23,18 @@
 // The names of an object over a trie are sorted by text. Each token has the range of names that it leads to, and the
 // allowed tokens are selected from these ranges.
 //
-// In recursive grammars (summaries.cpp), the result of a trie in the rest of a sequence is cached like a run: token sets and
-// suffix tries. So a new nesting costs one look-up for each level that tokens reach.
+// In grammars that share stacks (summaries.cpp), the result of a trie in the rest of a sequence is cached like a run:
+// token sets and suffix tries. So a new nesting costs one look-up for each level that tokens reach.
 //
 // The mask of a configuration with its complete stack is cached too, as a list of sets and selected names (mask_engine.cpp). For
 // a state set (state_sets.h), the list of these masks is cached. For a component over a suffix trie, the result up to the end of
 // the component is cached (mask_builder.cpp); the frames below compute their own parts.
 //
-// Ids stay valid until the next call of `fill`. When the caches of automata are larger than a share of the budget, `fill` first
-// empties those of the automata that were not used for the longest time. When the budget is used up, it empties those of all
-// automata, and removes the runs that were not used recently. `fill_known` changes only the time of use, and may run in
-// several threads at once.
+// Ids stay valid until the next call of `fill`, `warm_up`, `warm_up_leaves` or `clear`. When the caches of automata are
+// larger than a share of the budget, `fill` first empties those of the automata that were not used for the longest
+// time. When the budget is used up, it empties those of all automata, and removes the runs that were looked up longest
+// ago; a cached mask does not renew the runs that it was made of. `fill_known` changes only the time of use, and may
+// run in several threads at once.
 #pragma once
 
 #include <cstddef>
@@ -68,7 +70,7 @@ public:
     std::optional<bool> accepting_known(std::uint32_t automaton, const StateSet& state_set) const;
     // Numbers of components in the keys of what is cached.
     ComponentIds& ids() { return results_.ids(); }
-    std::size_t marks() const { return punctuation_.size(); }
+    std::size_t punctuation_leaves() const { return punctuation_.size(); }
     // Bytes that are kept as long as the store exists.
     std::size_t kept_bytes() const { return results_.ids().leaves() * 80 + learned_.capacity() * sizeof(learned_[0]); }
     const SelfLoops* loops(ExprPool& pool, ExprId state) { return results_.loops(pool, state); }
@@ -91,9 +93,9 @@ public:
     std::size_t misses() const { return results_.counters.misses; }
 
 private:
-    static constexpr std::size_t kShare = 96;  // of the budget, for the caches of automata; above it, those of idle automata are emptied
-    static constexpr std::uint64_t kLately =
-        1024;  // an automaton that was used within the last kLately turns is not idle: the automata of a batch alternate
+    static constexpr std::size_t kCacheShareDivisor = 96;  // caches of idle automata are emptied above 1/96 of the budget
+    // An automaton that was used in the last kRecentTurns turns is not idle: the automata of a batch alternate.
+    static constexpr std::uint64_t kRecentTurns = 1024;
     using Mask = AutomatonCache::Mask;
 
     void trim();

@@ -50,10 +50,10 @@ void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_
     for (std::uint32_t n = 0; n < machine.size(); ++n) {
         const AnalysedNode& c = machine.component(n);
         if (c.kind == NodeKind::leaf && machine.pool().emptiness.is_nonempty(c.expr)) leaves.push_back({n, c.expr, 0, kBottom});
-        if (c.kind != NodeKind::sequence || !machine.forks()) continue;
+        if (c.kind != NodeKind::sequence || !machine.shares_stacks()) continue;
         for (std::uint32_t i = 1; i < c.parts.size(); ++i) {
             behind[c.parts[i - 1]].push_back({n, i, 0, kBottom});
-            if (!is_over()) builder_.call(machine, 0, {n, i, 0, kBottom}, 0);
+            if (!is_over()) builder_.call(machine, kVocabularyTrie, {n, i, 0, kBottom}, 0);
         }
     }
     std::unordered_set<std::uint64_t> seen;
@@ -62,7 +62,7 @@ void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_
         fuel_.spend(kStateWork);
         const Config at = leaves[i];
         if (at.state == kEmpty || !seen.insert(std::uint64_t{at.node} << 32 | at.state).second) continue;
-        const WalkResult made = results_.run(machine, 0, at);
+        const WalkResult made = results_.run(machine, kVocabularyTrie, at);
         if (made.suffix_trie)
             for (const Config& rest : behind[at.node])
                 if (!is_over()) builder_.call(machine, made.suffix_trie, rest, 0);

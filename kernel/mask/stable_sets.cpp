@@ -93,7 +93,7 @@ void StableSets::add_blocks(StableSet& made) {
         blocks = subtrees_.no_blocks();
         return;
     }
-    for (const auto& [byte_classes, state] : kinds) {
+    for (const auto& [targets, state] : kinds) {
         const auto more = blocks_of(*state);
         for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] &= more[i];
     }

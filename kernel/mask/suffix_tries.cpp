@@ -13,7 +13,7 @@ constexpr std::size_t kMaxMerged = 3000;  // nodes of a suffix trie that is a se
 }  // namespace
 
 TrieForest SuffixTries::forest(std::uint32_t id) const {
-    if (id == 0) return {&trie_, {{1, trie_.size(), 0}}};
+    if (id == kVocabularyTrie) return {&trie_, {{1, trie_.size(), 0}}};
     GUIDEWAY_DCHECK(id <= kept_.size() && kept_[id - 1]);
     const SuffixTrie& suffix_trie = *kept_[id - 1];
     if (suffix_trie.tops.empty()) return {&suffix_trie.trie, {{1, suffix_trie.trie.size(), 0}}};
@@ -24,7 +24,7 @@ TrieForest SuffixTries::forest(std::uint32_t id) const {
 
 // What is left where a component has ended: large subtrees of the vocabulary's trie as they are, others merged.
 std::uint32_t SuffixTries::after_exits(const TokenTrie& x, std::vector<std::uint32_t>& exits) {
-    if (exits.empty()) return 0;
+    if (exits.empty()) return kNoTrie;
     fuel_.spend(exits.size());
     std::sort(exits.begin(), exits.end());
     exits.erase(std::unique(exits.begin(), exits.end()), exits.end());
@@ -80,13 +80,13 @@ std::uint32_t SuffixTries::without(std::uint32_t id, const std::vector<std::uint
     std::vector<Spot> spots;
     spots_of(id, spots);
     TokenTrie left = merged(std::move(spots), tokens);
-    return left.tokens.empty() ? 0 : of(std::move(left));
+    return left.tokens.empty() ? kNoTrie : of(std::move(left));
 }
 
 std::uint32_t SuffixTries::united(std::span<const std::uint32_t> ids) {
     std::vector<Spot> spots;
     for (const std::uint32_t id : ids) spots_of(id, spots);
-    return spots.empty() ? 0 : of(merged(std::move(spots)));
+    return spots.empty() ? kNoTrie : of(merged(std::move(spots)));
 }
 
 // The subtrees at these places, as suffixes that begin with the place's own byte, in one trie.
@@ -167,7 +167,7 @@ bool SuffixTries::alphabet_exceeds(const ByteSet& bytes, std::uint32_t most) con
 }
 
 std::uint32_t SuffixTries::of_alphabet(const ByteSet& bytes, std::uint32_t most) {
-    if (alphabet_exceeds(bytes, most)) return 0;
+    if (alphabet_exceeds(bytes, most)) return kVocabularyTrie;
     TokenTrieBuilder builder;
     std::vector<std::uint32_t> open;  // nodes, from the root down
     auto close = [&](std::size_t depth) {
@@ -185,7 +185,7 @@ std::uint32_t SuffixTries::of_alphabet(const ByteSet& bytes, std::uint32_t most)
 
 bool SuffixTries::contains_any(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const {
     GUIDEWAY_DCHECK(std::ranges::is_sorted(tokens));
-    if (id == 0 || tokens.empty()) return false;
+    if (id == kNoTrie || tokens.empty()) return false;
     const auto& own = kept_[id - 1]->trie.tokens;
     return !kept_[id - 1]->tops.empty() ||
            std::any_of(own.begin(), own.end(), [&](std::uint32_t t) { return std::binary_search(tokens.begin(), tokens.end(), t); });

@@ -1,7 +1,9 @@
 // What is left of the vocabulary's tokens after a component that has taken their beginnings: tries, each kept once.
 //
-// Number 0 is the vocabulary's own trie. Equal suffix tries have equal numbers, which stay valid until `sweep` is informed that
-// no caller needs them.
+// As an argument or in a key, number 0 is the vocabulary's trie (kVocabularyTrie). As the suffix trie of a result, 0
+// means that nothing is left (kNoTrie); such a 0 is never an argument or part of a key. Tries that are stored with
+// their own nodes have equal numbers if they are equal. A trie that is a list of subtrees (`tops`) equals only the same
+// list. Numbers stay valid until `sweep` is informed that no caller needs them.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +18,8 @@
 
 namespace guideway {
 
+inline constexpr std::uint32_t kVocabularyTrie = 0, kNoTrie = 0;
+
 class SuffixTries {
 public:
     // `longest`: bytes of the vocabulary's longest token.
@@ -23,18 +27,19 @@ public:
 
     TrieForest forest(std::uint32_t id) const;
     // Bytes of its longest text.
-    std::uint32_t reach(std::uint32_t id) const { return id ? kept_[id - 1]->reach : longest_; }
-    // The subtrees at these nodes of a trie, joined; 0 if there are none. Sorts the nodes.
+    std::uint32_t reach(std::uint32_t id) const { return id == kVocabularyTrie ? longest_ : kept_[id - 1]->reach; }
+    // The subtrees at these nodes of a trie, joined; kNoTrie if there are none. Sorts the nodes.
     std::uint32_t after_exits(const TokenTrie& x, std::vector<std::uint32_t>& exits);
     std::uint32_t of(TokenTrie trie);
-    // The sub-trie of tokens whose bytes before the first '"' are all in `bytes`; 0 if it has more than `most` nodes.
+    // The sub-trie of tokens whose bytes before the first '"' are all in `bytes`; kVocabularyTrie if it has more than
+    // `most` nodes.
     std::uint32_t of_alphabet(const ByteSet& bytes, std::uint32_t most);
     // Whether the nodes of `of_alphabet` are more than `most`.
     bool alphabet_exceeds(const ByteSet& bytes, std::uint32_t most) const;
-    // All of them as one, 0 if there are none.
+    // All of them as one, kNoTrie if there are none.
     std::uint32_t united(std::span<const std::uint32_t> ids);
 
-    // The same without these tokens (in rising order).
+    // The same without these tokens (in rising order); kNoTrie if no token is left.
     std::uint32_t without(std::uint32_t id, const std::vector<std::uint32_t>& tokens);
 
     // Whether it has one of these tokens (in rising order).

@@ -1,5 +1,5 @@
-// Masks of grammars that call themselves. What a trie reaches in the rest of a sequence does not depend on the stack
-// below. It is computed once, above the bottom frame, and each later nesting looks it up.
+// Masks of grammars that share stacks (`Machine::shares_stacks`). What a trie reaches in the rest of a sequence does
+// not depend on the stack below. It is computed once, above the bottom frame, and each later nesting looks it up.
 //
 // Paths to one trie continue as one: those with the longest texts first, so that all that lead to a trie are known when its
 // turn comes.
@@ -213,7 +213,7 @@ std::vector<std::uint32_t> MaskBuilder::saturate_all(Machine& machine, std::uint
     if (machine.is_sequence(config)) leave(exploration, trie, machine.push(config));
     else if (!take_parts(machine, exploration, {trie, config})) {
         const WalkResult made = results_.run(machine, trie, config);
-        if (trie == 0) mask.first = made.tokens;  // the only one that may clear some
+        if (trie == kVocabularyTrie) mask.first = made.tokens;  // the only one that may clear some
         else exploration.sets.push_back(made.tokens);
         if (made.context_dependent != kNoTokens)
             exploration.context_dependent.assign(sets_[made.context_dependent].data.begin(), sets_[made.context_dependent].data.end());
@@ -227,9 +227,9 @@ std::vector<std::uint32_t> MaskBuilder::saturate_all(Machine& machine, std::uint
     return std::move(exploration.exits);
 }
 
-void MaskBuilder::find_forked_mask(Machine& machine, const Config& config, Mask& mask) {
+void MaskBuilder::find_mask_of_shared_stacks(Machine& machine, const Config& config, Mask& mask) {
     paths_ = 0;
-    saturate_all(machine, 0, config, mask);
+    saturate_all(machine, kVocabularyTrie, config, mask);
 }
 
 }  // namespace guideway

@@ -1,5 +1,5 @@
-// Function summaries of recursive grammars: the result of a suffix trie in the rest of a sequence. It does not depend on
-// the stack, so all nestings share it.
+// Function summaries of grammars that share stacks (`Machine::shares_stacks`): the result of a suffix trie in the rest
+// of a sequence. It does not depend on the stack, so all nestings share it.
 #pragma once
 
 #include <cstddef>

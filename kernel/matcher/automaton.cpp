@@ -46,7 +46,7 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     for (unsigned tries = 0; tries < StoreLock::most_tries();) try {
             return compile_in(vocabulary->store(), vocabulary, program, false);
         } catch (const Preempted& preempted) {
-            tries += !preempted.by_fork;
+            tries += !preempted.by_process_fork;
         }
     return compile_apart(vocabulary, program);
 }
@@ -77,7 +77,7 @@ bool Automaton::is_empty(const Vocabulary& vocabulary, std::span<const std::uint
     for (unsigned tries = 0; tries < StoreLock::most_tries();) try {
             return test(*vocabulary.store());
         } catch (const Preempted& preempted) {
-            tries += !preempted.by_fork;
+            tries += !preempted.by_process_fork;
         }
     for (const std::shared_ptr<Store> apart = vocabulary.store_apart();;) try {
             return test(*apart);

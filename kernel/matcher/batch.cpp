@@ -112,19 +112,15 @@ void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::i
     check_apart(all);
     std::size_t moved = 0;
     try {
-        for (; moved < matchers.size(); ++moved)
-            if (matchers[moved]) matchers[moved]->advance(tokens[moved]);
-    } catch (const Error& error) {
-        const std::string place = "row " + std::to_string(moved) + ": ";
+        for (; moved < matchers.size(); ++moved) try {
+                if (matchers[moved]) matchers[moved]->advance(tokens[moved]);
+            } catch (const Error& error) {
+                throw Error(error.kind, "row " + std::to_string(moved) + ": " + error.what(), error.node);
+            }
+        fill_masks(all, rows, width, threads);
+    } catch (...) {  // also Deferred and std::bad_alloc
         while (moved-- > 0)
             if (matchers[moved]) matchers[moved]->rollback(1);
-        throw Error(error.kind, place + error.what(), error.node);
-    }
-    try {
-        fill_masks(all, rows, width, threads);
-    } catch (...) {
-        for (Matcher* m : matchers)
-            if (m) m->rollback(1);
         throw;
     }
 }
@@ -251,7 +247,7 @@ std::vector<std::size_t> LoopRows::run_on(const LogitRows& source, const LogitRo
 
 void LoopRows::begin(std::span<std::uint32_t> masks, std::size_t width) {
     wait();
-    uses_gss_ = forks_so_far();
+    forks_at_begin_ = forks_so_far();
     thread_ = std::thread([this, masks, width] {
         const auto start = std::chrono::steady_clock::now();
         try {
@@ -265,7 +261,7 @@ void LoopRows::begin(std::span<std::uint32_t> masks, std::size_t width) {
 
 void LoopRows::settle() {
     if (!thread_.joinable()) return;
-    if (uses_gss_ == forks_so_far()) return thread_.join();
+    if (forks_at_begin_ == forks_so_far()) return thread_.join();
     thread_.detach();  // nothing to wait for, and its rows are where the fork met them
     failed_ = std::make_exception_ptr(
         Error(ErrorKind::argument, "the masks were being found by a thread of the parent process; make new rows in this one"));

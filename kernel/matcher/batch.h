@@ -16,14 +16,15 @@
 namespace guideway {
 
 // Row i is the mask of matcher i; null: every bit below the vocabulary's size (of the other matchers; of the row, where
-// there is none). `threads` workers are started for this call and share the rows. This pays off from about a thousand
-// cached masks, or for several vocabularies or stores; 1: only the calling thread. At most 64 threads work, or as many as
-// the system provides; only the calling thread if a matcher occurs in two rows. Throws Error(argument) if widths differ.
+// there is none). `threads` threads share the rows: the calling thread, and others that are started for this call. This
+// pays off from about a thousand cached masks, or for several vocabularies or stores. At most 64 threads work, or as
+// many as the system provides; only the calling thread if a matcher occurs in two rows. Throws Error(argument) if
+// widths differ.
 void fill_masks(std::span<const Matcher* const> matchers, std::span<std::uint32_t> rows, std::size_t width, unsigned threads);
 
-// Matcher i takes token i, and row i becomes its next mask. If a token is not legal, no matcher changes and no row is
-// written; throws Error(rejected | token) with the index in the batch. Null matchers take no token. Throws
-// Error(argument) if a matcher occurs twice.
+// Matcher i takes token i, and row i becomes its next mask. Null matchers take no token. If this throws, no matcher has
+// changed. An Error of a token (rejected, token, limit) names its row, and no row was written. If a mask cannot be
+// computed, other rows may have been written. Throws Error(argument) if a matcher occurs twice.
 void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::int64_t> tokens, std::span<std::uint32_t> rows,
                       std::size_t width, unsigned threads);
 
@@ -108,8 +109,8 @@ private:
     std::vector<std::uint32_t> mask_;  // of one row, for `run_on`
     std::exception_ptr failed_;
     double seconds_ = 0;
-    unsigned uses_gss_ = 0;  // when the thread was begun: in a child process it does not exist
-    std::thread thread_;     // last: it uses the others
+    unsigned forks_at_begin_ = 0;  // process forks when the thread was begun: a child process does not have it
+    std::thread thread_;           // last: it uses the others
 };
 
 }  // namespace guideway

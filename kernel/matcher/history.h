@@ -2,9 +2,10 @@
 //
 // Positions are in chunks, one after the other. One that others hold too is not written to: who continues from it
 // begins another after it. Each also points far back, as in Myers, "An applicative random-access stack" (1983), so that
-// giving n tokens back takes about log n steps. Chunks are counted; the last reference frees a chain one by one,
-// without recursion. A slot points to a state set, which stays where it is while its automaton lives (state_sets.h), and holds the
-// token that led there, so that another automaton of the same program can be walked the same way.
+// the position n tokens back is found in about log n steps. Chunks are counted; the last reference frees a chain one by
+// one, without recursion. A slot points to a state set, which stays where it is while its automaton lives
+// (state_sets.h), and holds the token that led there, so that another automaton of the same program can be walked the
+// same way.
 #pragma once
 
 #include <algorithm>

@@ -21,9 +21,10 @@ bool is_large(const StateSet& state_set) { return state_set.count > ConfigsMemo:
 
 }  // namespace
 
-// Calls f under the store's lock. If f is interrupted because another thread waits (store_lock.h), it is called again,
-// `most_tries` times in the same store, which keeps partial results, and then in a separate store. No other thread waits there,
-// and the sequence advances by its earlier tokens once more.
+// Calls f under the store's lock. If f is interrupted because another thread waits (store_lock.h), it is called again.
+// The store keeps partial results. After `most_tries` interruptions, and after each further one, the matcher moves to
+// an automaton with a separate store, takes its earlier tokens there, and f is called again. Matchers that moved from
+// one automaton share that store, and new matchers begin there (compiled.h), so f can be interrupted there too.
 template <class F>
 auto Matcher::locked(F&& f) const {
     for (unsigned tries = 0;; ++tries) {
@@ -31,7 +32,7 @@ auto Matcher::locked(F&& f) const {
             const Hold guard(*automaton_->store_, StoreLock::Rank::step);
             return f();
         } catch (const Preempted& preempted) {
-            if (preempted.by_fork) {
+            if (preempted.by_process_fork) {
                 --tries;
                 continue;
             }
@@ -44,7 +45,7 @@ void Matcher::move_apart() const {
     Matcher made(automaton_->apart());
     for (const std::uint32_t token : history_.tokens()) made.advance(token);
     const std::shared_ptr<const Automaton> before = automaton_;  // until its store's lock is given back
-    const SharedHold guard(*before->store_);                     // a fork sees both changes, or none
+    const SharedHold guard(*before->store_);                     // a child process has both changes, or none
     automaton_ = std::move(made.automaton_);
     history_ = std::move(made.history_);
 }
@@ -212,7 +213,8 @@ bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
     return !bytes.empty();
 }
 
-// A token that leads to where it begins is not noted: that is soon found again, and each time by another.
+// A transition to the same state set, such as by a word inside a string, is not noted: many tokens have one, and the
+// step is short.
 const StateSet* Matcher::successor(const StateSet& state_set, std::uint32_t token) const {
     StateSetTable& state_sets = *automaton_->state_sets_;
     if (const StateSet* known = state_sets.successor(state_set, token)) return known;
@@ -225,6 +227,8 @@ const StateSet* Matcher::successor(const StateSet& state_set, std::uint32_t toke
     return &made;
 }
 
+// If no thread holds the lock, one exclusive lock costs less than a look-up under the shared lock that may fail.
+// Otherwise a known transition is taken without a wait for the end of the other thread's work.
 void Matcher::advance(std::int64_t token) {
     const std::uint32_t id = checked(token);
     if (automaton_->store_->lock.is_taken() && advance_known(id)) return;
@@ -257,7 +261,8 @@ void Matcher::take(std::uint32_t token) const {
     throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " is not legal here");
 }
 
-// Under one lock, unless others work: taking it twice is a twentieth of a step.
+// Takes the lock once, which saves a twentieth of a step. If another thread holds it, `advance` and `fill` take it
+// separately: both may find what they need under the shared lock.
 void Matcher::advance_and_fill(std::int64_t token, std::span<std::uint32_t> row) {
     check_row(row);
     const std::uint32_t id = checked(token);

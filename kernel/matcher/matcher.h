@@ -56,7 +56,8 @@ public:
     Stats stats() const;
     // Precomputes results that masks need, with this many units of work at most (fuel.h).
     void warm_up(std::uint64_t work) const;
-    // Whether it is so large that a new matcher should use a new automaton of the same program.
+    // Whether a new matcher should use a new automaton of the same program: this one is too large, or the vocabulary
+    // has begun another store (which this call does if the current one is full).
     bool is_outgrown() const;
     const std::shared_ptr<Store>& store() const { return store_; }
 

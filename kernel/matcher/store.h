@@ -1,5 +1,6 @@
-// What grows lazily and is shared by all automata of a vocabulary: expressions, suffix tries and results of walks. One lock
-// (store_lock.h) guards it and the automata made from it; masks and transitions that are cached need it shared only.
+// What grows lazily and is shared by the automata that were compiled in one store: expressions, suffix tries and
+// results of walks. A vocabulary can have several stores (vocabulary.h). One lock (store_lock.h) guards a store and its
+// automata; cached masks and transitions can be read while the lock is shared.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,9 @@
-// The token table of a model, and the store that all grammars over it share.
+// The token table of a model, and its current store, which automata that are compiled now share.
 //
 // A vocabulary starts a new store when the old one has outgrown its budget; automata keep the one that they were made with.
 //
-// Work that was cut off too often because others waited is done in a separate store, where no caller waits: whole
-// constraints while they are compiled, sequences with the automaton that they walk (matcher.cpp).
+// Work that was interrupted too often because other threads waited is done in a separate store. A constraint is
+// compiled in a store for it alone. All sequences that leave one automaton share a separate store (matcher.cpp).
 #pragma once
 
 #include <cstdint>

@@ -106,6 +106,31 @@ void batches() {
     CHECK(cut && one.position() == 1 && two.position() == 1);
 }
 
+// A token of a batch whose work reaches the bound of the thread: the matchers before it have taken theirs.
+void bounded_batches() {
+    programs::Writer w;
+    w.node({0, w.repeat(w.chars({'a', 'b'}), 0, 4000)});
+    const std::vector<std::string> texts{"", "a", std::string(3000, 'a')};
+    const auto small = std::make_shared<Vocabulary>(texts, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{});
+    const auto automaton = Automaton::compile(small, w.program(0));
+    Matcher one(automaton), two(automaton);
+    std::vector<Matcher*> batch{&one, nullptr, &two};
+    const std::vector<std::int64_t> tokens{1, 1, 2};
+    Row rows(3 * small->words());
+    bool deferred = false;
+    WorkBound::set(1);
+    try {
+        advance_and_fill(batch, tokens, rows, small->words(), 1);
+    } catch (const Deferred&) {
+        deferred = true;
+    }
+    WorkBound::set(WorkBound::kNone);
+    CHECK(deferred && one.position() == 0 && two.position() == 0);
+    CHECK(rows == Row(rows.size()));
+    advance_and_fill(batch, tokens, rows, small->words(), 1);
+    CHECK(one.position() == 1 && two.position() == 1 && rows[0] == 0b111 && rows[2] == 0b011);
+}
+
 void allowances() {
     Fuel work(100);
     bool cut = false;
@@ -136,6 +161,7 @@ int main(int argc, char** argv) {
     CHECK(cuts > 1000);
     RUN(counts_under_complements());
     RUN(batches());
+    RUN(bounded_batches());
     RUN(allowances());
     return check::report();
 }

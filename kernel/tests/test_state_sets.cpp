@@ -64,7 +64,7 @@ void check_piece_arrays() {
 
 // Equal sets are one state set, which stays where it is, also where what finds it was forgotten; a token's state set is the right
 // one or none.
-void check_fronts() {
+void check_state_sets() {
     std::mt19937 chance(5);
     StateSetIndex tables;
     StateSetTable state_sets(tables);
@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
     for (std::thread& one : threads) one.join();
     CHECK(apart[0] && apart[1] && apart[2]);
     RUN(check_piece_arrays());
-    RUN(check_fronts());
+    RUN(check_state_sets());
     RUN(check_history());
     return check::report();
 }

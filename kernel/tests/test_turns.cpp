@@ -140,7 +140,7 @@ void turns() {
             }
         } catch (const Preempted& preempted) {
             at_cut = done;
-            CHECK(!preempted.by_fork);
+            CHECK(!preempted.by_process_fork);
         }
         CHECK(!step_was_in);
         lock.unlock();
@@ -457,8 +457,8 @@ void budgets() {
         }
         one.fill_mask(row);
     }
-    CHECK(small->store()->engine.marks() > 0);
-    CHECK(small->store()->engine.marks() <= 64);
+    CHECK(small->store()->engine.punctuation_leaves() > 0);
+    CHECK(small->store()->engine.punctuation_leaves() <= 64);
 }
 
 }  // namespace

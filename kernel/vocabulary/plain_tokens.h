@@ -32,7 +32,7 @@ public:
     static bool accepted_by(const SelfLoops& loops);
     enum Structural : unsigned { control, longer, rest, kinds };
     const TokenTrie& structural(Structural kind) const { return structural_[kind]; }
-    // Smooth tokens of more than this many characters, and the others; each in no order that means anything.
+    // Plain tokens of more than this many characters, and the others; each in no order that means anything.
     std::span<const std::uint32_t> longer_than(std::uint32_t characters) const { return std::span(by_length_).first(first(characters)); }
     std::span<const std::uint32_t> up_to(std::uint32_t characters) const { return std::span(by_length_).subspan(first(characters)); }
     std::uint32_t most_characters() const { return static_cast<std::uint32_t>(first_.size()); }

@@ -15,7 +15,7 @@ def bound_work(units: int | None) -> int | None:
     """
     Limit the total work of later calls of this thread to this number of units. None removes the limit.
 
-    A call that reaches the limit raises `WorkDeferred` and changes nothing. It can be repeated.
+    A call that reaches the limit raises `WorkDeferred` and changes no matcher. It can be repeated.
 
     Returns:
         The units that were left of the previous limit, or None if there was none.
@@ -234,7 +234,7 @@ def fill_masks(matchers: Sequence[Matcher | None], rows: numpy.typing.NDArray[nu
 
 def advance_and_fill(matchers: Sequence[Matcher | None], token_ids: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None:
     """
-    Advance matcher i by token i and fill row i with its mask. If RejectedTokenError or InvalidTokenError is raised, it names the row, and no matcher has changed. Where the matcher is None, the token is ignored.
+    Advance matcher i by token i and fill row i with its mask. If this raises, no matcher has changed. An error of a token, such as RejectedTokenError, names the row. Where the matcher is None, the token is ignored.
     """
 
 def only_token(row: numpy.typing.NDArray[numpy.uint32]) -> int | None:
