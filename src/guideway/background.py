@@ -382,10 +382,10 @@ def _check_caller() -> None:
 
 
 def call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function that works in the kernel, without the GIL, and return its result.
+    """Call a function of the kernel that releases the GIL, and return its result.
 
-    In a block of `turn`, other threads run Python code meanwhile, and the work is limited to that of the job's level. If
-    the work exceeds this limit, the job moves to the next level and the function is called again.
+    In a block of `turn`, other threads run Python code meanwhile, and the job's level limits the work. If the
+    work exceeds this limit, the job moves to the next level and the function is called again.
 
     Raises:
         WorkDeferred: The work exceeds a lower limit, which the caller has set by `bound_work`.
@@ -653,7 +653,9 @@ def end_round() -> None:
 async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function in a background thread, and return its result. The arguments are those of `asyncio.to_thread`.
 
-    If the caller is cancelled, the call ends at its next checkpoint.
+    If the caller is cancelled, a call that has not begun is not made. A call that has begun ends early only where it
+    begins a block of `turn`, or waits inside such a block for its next turn. Otherwise it continues to its end, and its
+    result is lost.
     """
     caller = _Caller()
     within = partial(contextvars.copy_context().run, partial(function, *args, **kwargs))

@@ -96,7 +96,7 @@ class DiskCache:
         self.budget_bytes = budget_bytes
         self.statistics = DiskStatistics()
         self._scanned = -math.inf  # when `trim` last read the folder
-        self._left = 0  # the bytes that may be written before it is read again
+        self._left = 0  # the bytes that `put` may write before `trim` reads the folder again
 
     def get(self, kind: str, key: str) -> memoryview | None:
         """Return the content of an entry after checking it; None: there is no valid entry.

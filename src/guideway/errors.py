@@ -243,7 +243,10 @@ class UnsupportedTokenizerError(GuidewayError, NotImplementedError):
 
 
 class ChatTemplateError(GuidewayError, ValueError):
-    """The tokenizer has no chat template, or the template rejected the messages or exceeded a limit."""
+    """The tokenizer has no chat template, the template failed for the messages, or a limit was exceeded.
+
+    With `continue_final_message`: the last message cannot be continued.
+    """
 
 
 class InvalidFileError(GuidewayError, ValueError):

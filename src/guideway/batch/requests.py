@@ -50,7 +50,7 @@ class BatchRequest:
         custom_id: The identifier, unique in the batch. If `options` has no seed, the seed is derived from it.
         prompt: A str, a list of messages or a list of token ids; for `/v1/completions` also a list of prompts.
         output: A type or a constraint; None: the `output` of the call.
-        options: Generation options; they replace those of the call.
+        options: Generation options, which take precedence over those of the call.
         n: The number of texts for each prompt; None: one.
         endpoint: The URL of the request in OpenAI's batch format; "": the format of this library.
         details: Other data from the line or body that is needed to write the answer.

@@ -1,4 +1,4 @@
-"""`guideway check`: reports whether a tokenizer, a constraint and an engine agree."""
+"""`guideway check`: checks the masks of a constraint with a tokenizer, and with a model also its engine."""
 
 from __future__ import annotations
 

@@ -316,10 +316,12 @@ class DeferredLowering:
     """The base class of constraints whose lowering can take long.
 
     Attributes:
-        _stored: The program of an equal constraint from the disk; None: there is none, and the constraint was lowered.
+        _stored: The program of an equal constraint, which the constructor loaded from the disk; None: it loaded none,
+            or this object is a changed copy.
         _seconds: The processor time of the lowering, with that of the constraints inside it; 0: it was not measured.
         _size: The size of the key of the constructor call and of those of the constraints inside, in bytes.
-        _stable: A digest of the constructor call that is equal in every process; None: it has none.
+        _stable: A digest of the constructor call that is equal in every process: the key on the disk. None or missing:
+            the program is not stored under such a key.
     """
 
     if TYPE_CHECKING:

@@ -67,7 +67,7 @@ class Regex(Constraint[str]):
         return None if asserts and not names else Pattern(tree, asserts)
 
     def parse(self, text: str) -> str:
-        """Return the text if it matches."""
+        """Return the text if the pattern matches it completely; otherwise raise `InvalidTextError`."""
         if not fits(self.grammar(), text):  # `re` is not used, because it can take exponential time
             raise does_not_fit(self.grammar(), text, f"does not match {self.pattern!r}")
         return text

@@ -1,4 +1,4 @@
-"""Extraction: the options of `extract`, and the prompts of its texts."""
+"""The options of `extract`, and the requests for its texts."""
 
 from __future__ import annotations
 

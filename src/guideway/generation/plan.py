@@ -170,7 +170,12 @@ class Plan:
     ) -> Plan:
         """Return the plan of a request.
 
-        `output` and `options` are those of the call; those of the request replace them.
+        Args:
+            model: The model.
+            request: The request.
+            output: The output of the call. It applies if the request has no output.
+            options: The options of the call. `of_request` combines them with those of the request.
+            sampled: As in `Plan`.
         """
         request._check()
         return cls(
@@ -198,9 +203,8 @@ class Plan:
                 for, and `allow_truncation` is not set.
             ValueError: `session` is given, and the options have `kv_cache` or `kv_hook`.
         """
-        kept = (
-            LOGITS_BYTES if self.settings.limits.bad_words else 0
-        )  # logits are stored for rewinding, which is rare without banned strings
+        # Stored logits are used after rewinding, which is rare without banned strings.
+        kept = LOGITS_BYTES if self.settings.limits.bad_words else 0
         settings = self.settings
         if session is not None:
             if settings.kv_cache is not None or settings.kv_hook is not None:
@@ -501,7 +505,7 @@ def _within(work: int, function: Callable[[], T]) -> T | None:
 
 
 def _least_tokens(automaton: Automaton) -> int:
-    """Return the least number of tokens of a text. Raises the errors of `min_tokens_to_complete`."""
+    """Return the result of `Matcher.min_tokens_to_complete` at the beginning of a text, with the same errors."""
 
     def least() -> int:
         return automaton.matcher().min_tokens_to_complete()

@@ -118,7 +118,7 @@ class QuotationSearch:
 
     Attributes:
         session: A fork of the session. Run its model before each call of `advance`.
-        is_narrowed: Whether the budget removed tokens that the constraint allows.
+        is_narrowed: Whether the search has found that the budget removed tokens that the constraint allows.
     """
 
     def __init__(
@@ -359,7 +359,7 @@ class Quotations:
         return not self._is_drawn and matcher is not None and not matcher.is_finished and matcher.quotation is not None
 
     def follow(self, matcher: Matcher | None) -> None:
-        """Note that the row has taken tokens, which may have ended a string that is drawn token by token.
+        """Check whether a string that is drawn token by token has ended, after the row has taken tokens.
 
         `matcher`: the matcher of the row.
         """
@@ -376,13 +376,14 @@ class Quotations:
         """Do one step of the search.
 
         Before the call, the model must run for the session of the search, or for the row's session if no search runs.
-        If the budget removed tokens in the search, a second search without the budget follows, for the divergence.
+        With `compare`, the search records whether the budget removed tokens. If it did and a string was found, a second
+        search without the budget follows. `Quotation.divergence` is the first difference of the two strings.
 
         Args:
             session: The session of the row.
             left: The number of tokens that the row may take.
             complete: Whether the text must be complete within these tokens.
-            compare: Whether to set `Quotation.divergence`.
+            compare: Whether to find the divergence.
             min_position: As in `QuotationSearch`.
             logprobs: As in `QuotationSearch`.
 
@@ -402,7 +403,7 @@ class Quotations:
         found = self._search.advance()
         if found is None:
             return None
-        if self._budgeted is None and found.steps and self._search.is_narrowed:
+        if compare and self._budgeted is None and found.steps and self._search.is_narrowed:
             self._budgeted = found
             longest = min(MAX_TOKENS, session.room)
             self._search = QuotationSearch(session, self._width, longest=longest, min_position=min_position)

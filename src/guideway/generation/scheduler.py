@@ -652,7 +652,10 @@ class Row:
 
 
 def _needed(matcher: Matcher) -> int:
-    """Return the number of tokens that complete the text; `sys.maxsize` if no tokens spell the completion."""
+    """Return the smallest number of tokens that spell the shortest completion, end token included.
+
+    Returns `sys.maxsize` if no tokens spell it.
+    """
     try:
         return matcher.min_tokens_to_complete()
     except UnsatisfiableError:

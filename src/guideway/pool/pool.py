@@ -337,7 +337,7 @@ class Pool:
                 pass
 
     def unload(self, name: str) -> ModelStatus:
-        """Unload a model as soon as its leases have ended, also a pinned one. The next request loads it again.
+        """Unload a model when its leases have ended, also a pinned one. A request after that loads it again.
 
         Args:
             name: The name of the model in the pool.

@@ -241,7 +241,11 @@ class Scheduler:
         return self.step()
 
     def unload(self, name: str) -> list[Action]:
-        """Event: a model is to be unloaded when its leases have ended. Waiting requests load it again after that."""
+        """Event: a model is to be unloaded when its leases have ended.
+
+        If the model is being loaded, it may first serve a waiting request. Requests that still wait after the unloading
+        load it again. The event has no effect on a model that is neither loaded nor being loaded.
+        """
         entry = self.entry(name)
         entry.leaving = entry.phase in ("loading", "ready")
         return self.step()

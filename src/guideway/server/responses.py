@@ -130,9 +130,16 @@ class ResponsesEndpoint(GenerationEndpoint):
         self._store = store
 
     def complete_request(self, request: BatchRequest, key: str) -> BatchRequest:
-        """Return a request with the messages of the response that it continues before its messages.
+        """Add the stored messages of the response `previous_response_id` to a request, before those of the request.
 
         A request without `previous_response_id` is returned unchanged.
+
+        Args:
+            request: The request.
+            key: The name of the API key.
+
+        Returns:
+            The request, or a copy with all messages.
 
         Raises:
             InvalidRequestError: `previous_response_id` is not the id of a stored response of this key, or this

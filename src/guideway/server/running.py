@@ -97,7 +97,7 @@ class ServedRequest:
             self.cancel()
 
     async def results(self) -> list[list[Generation[Any]]]:
-        """Wait for the end, and return the results of each prompt.
+        """Wait until the request has ended, and return the results of each prompt.
 
         If the request was cancelled, None may be in the place of a result. Raises the same errors as `parts`.
         """

@@ -571,7 +571,7 @@ class Session:
         return found
 
     def top_k(self, count: int) -> list[tuple[int, float]]:
-        """Return the most probable next tokens, without the constraint.
+        """Return the tokens that are most probable by the logits of the model, without the constraint and the sampler.
 
         Args:
             count: The number of tokens.

@@ -3,7 +3,7 @@
 engines.py        `step_engine_contract`: checks an engine, also one of another package
 processors.py     `processor_contract`: checks a logits processor
 remote_models.py  `remote_contract`: checks a model served by an API
-checking.py       `check`: checks that the masks of a constraint, a tokenizer and an engine agree
+checking.py       `check`: checks the masks of a constraint with a tokenizer, and optionally an engine
 respelling.py     finds a JSON text with a given value that a constraint accepts
 constant.py       a model that gives the same logits after every text
 scripted.py       a model that writes given texts

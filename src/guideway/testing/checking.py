@@ -1,4 +1,4 @@
-"""`check(constraint, tokenizer, model)` reports whether the masks of a constraint, a tokenizer and an engine agree.
+"""`check(constraint, tokenizer, model)` checks the masks of a constraint with a tokenizer, and optionally an engine.
 
 Soundness: texts that the masks allow fit the constraint. Completeness: texts that fit are allowed, in the tokenization
 of the tokenizer and in a random one. The masks for the tokenizer are compared with an automaton of the same constraint

@@ -136,7 +136,10 @@ class ProviderRequest:
         return [(one.get("role", ""), _content(one.get("content"))) for one in given]
 
     def constraint(self) -> Constraint[Any] | None:
-        """Return the constraint of the request; None: it has none."""
+        """Return the constraint that the body has in one of the fields that are read here; None: it has none there.
+
+        A constraint of a tool takes precedence over a schema of the answer.
+        """
         body = self.body
         structured = body.get("structured_outputs") or {}
         grammar = body.get("grammar") or body.get("ebnf") or structured.get("grammar")

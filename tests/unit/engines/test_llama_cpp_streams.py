@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -280,3 +281,18 @@ def test_kept_prefixes_lose_their_streams(file: Path, costs: Costs, arranged: li
     alone = plain.session()
     alone.feed([5 + 11] * 300)
     assert [alone.infer() for _ in range(3)] == made[-1]
+
+
+def test_a_call_without_a_choice_adds_no_costs() -> None:
+    """The estimated costs of an earlier call are not added to those of a call with one sequence."""
+    from guideway.engines.llama_cpp.streams import Arranger
+
+    sequence: Any = SimpleNamespace(number=0)
+    pool: Any = SimpleNamespace(
+        context=SimpleNamespace(separable=True, streams=1), live=[sequence], reclaim=lambda: None
+    )
+    arranger = Arranger(pool, unified=False)
+    arranger._rate = 5.0
+    arranger.place([sequence], [1])
+    arranger.ran(10)
+    assert arranger._excess == arranger._saved_cost == 0.0

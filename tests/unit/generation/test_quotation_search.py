@@ -22,6 +22,7 @@ from guideway.generation.quotation_search import (
     MAX_TOKENS,
     SIMILARITY,
     SURPRISE,
+    Quotations,
     QuotationSearch,
     similarity,
 )
@@ -249,6 +250,19 @@ def test_the_budget_is_kept_and_reported(seed: int, rollback: bool) -> None:
         assert caught.value.generation is not None
         assert caught.value.generation.tokens == whole.tokens[:at]
     assert differ or len(whole.tokens) < shortest + 3
+
+
+@pytest.mark.parametrize("compare", [True, False])
+def test_the_divergence_is_found_only_if_it_is_requested(compare: bool) -> None:
+    session = constrained(ScriptedModel(TABLE, ['ab bca c"']), "ab bca c")
+    quotations, found = Quotations(2), None
+    while found is None:
+        feed_all([quotations.session or session])
+        found = quotations.advance(session, 4, complete=True, compare=compare, min_position=0, logprobs=None)
+        if quotations._search is not None and quotations._budgeted is None:
+            quotations._search.is_narrowed = True  # as after a mask that is too small for the budget
+    assert found.steps
+    assert (found.divergence is not None) == compare
 
 
 @pytest.mark.parametrize("rollback", [True, False])

@@ -26,7 +26,7 @@ _PIECES = 16  # maximum number of pieces of a sequence; the later ones are joine
 
 
 class Saved(NamedTuple):
-    """The state of a sequence of `length` tokens in main memory."""
+    """The state of a sequence, copied to main memory. `length`: the number of its tokens."""
 
     state: State
     length: int

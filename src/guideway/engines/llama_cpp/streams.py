@@ -41,7 +41,7 @@ class Arranger:
         self._pool, self._fixed = pool, unified or not pool.context.separable
         self._excess = 0.0  # what the present arrangement cost more than the other one; at least 0
         self._saved_cost = 0.0  # what streams have saved since they were created
-        self._rate = 0.0  # the change of `_excess` for each further token of the last call
+        self._rate = 0.0  # the change of `_excess` for each token of the last call
         self._calls = 0
 
     def place(self, sequences: Sequence[CellSequence], counts: Sequence[int]) -> None:
@@ -59,6 +59,7 @@ class Arranger:
         """
         pool = self._pool
         pool.reclaim()
+        self._rate = 0.0
         if pool.context.streams > 1 or (not self._fixed and len(pool.live) > 1):
             self._choose(sequences, counts)
         if pool.context.streams > 1:
@@ -69,7 +70,7 @@ class Arranger:
                 self._load(sequence)
 
     def ran(self, tokens: int) -> None:
-        """Note that further tokens of the sequences of the last call have run."""
+        """Add to the sums the estimated difference of the cost for `tokens` tokens of the last call."""
         self._excess = max(0.0, self._excess + tokens * self._rate)
         self._saved_cost -= tokens * self._rate
 

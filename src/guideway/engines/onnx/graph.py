@@ -123,9 +123,10 @@ def read_graph(inputs: Sequence[Value], outputs: Sequence[Value], config: Mappin
 
 
 def check_probe(graph: Graph, logits: NDArray[np.float32], arrays: Sequence[NDArray[Any]]) -> int:
-    """Check the outputs of a run with one token against the graph. Returns the width of the logits.
+    """Check the outputs of a run with one token. Returns the width of the logits.
 
-    Raises `EngineError` if a shape or a type differs.
+    Raises `EngineError` if the shape or the type of an array of the cache differs from the graph, or if the logits do
+    not have two dimensions or are empty.
     """
     for name, array, heads, channels in zip(graph.presents, arrays, graph.heads, graph.channels, strict=True):
         if array.shape != (1, heads, 1, channels) or array.dtype != graph.cache_type:

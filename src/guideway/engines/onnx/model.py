@@ -103,7 +103,7 @@ class OnnxEngine:
         if len(rows) == 1 or not self.pads_rows:
             return by_length(rows, caches, run)
         lengths = [0 if cache is None else cache.length for cache in caches]
-        if max(lengths) + max(map(len, rows)) > self.context_size:  # padded rows would exceed the context
+        if max(lengths) + max(map(len, rows)) > self.context_size:  # padded rows could exceed the context
             return by_length(rows, caches, run)
         return in_groups(by_padding([len(row) for row in rows], self._call_tokens), rows, caches, run)
 

@@ -145,7 +145,11 @@ class GbnfReader(Reader):
         return True
 
     def _token(self, at: int) -> Regular:
-        """Parse a special token (`<name>`, `<[id]>`), or any text that does not contain it (`!<name>*`, `!<name>+`)."""
+        """Parse a special token by its name (`<name>`), or special tokens by their ids (`<[id]>`).
+
+        After `!` and before `*` or `+`, the result is any text that does not contain the name; for ids, any text. With
+        `+`, the text is not empty.
+        """
         others = self.skip("!")
         written = self.match(_TOKEN) or self.expected("a token: '<name>' or '<[id]>'")
         token = self.special(written, at)

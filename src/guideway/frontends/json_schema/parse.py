@@ -1,6 +1,8 @@
-"""Parses schemas: the keywords of each schema become assertions and applicators (`SchemaAnalysis`).
+"""Parses schemas.
 
-`SchemaGraph` numbers the schemas that were reached, with resolved references. An in-place applicator such as `anyOf`
+The keywords of a schema become a `SchemaAnalysis`: assertions about the value, conjuncts (schemas that must also hold)
+and applicators (disjunctions, such as that of `anyOf`). `SchemaGraph` gives a number (literal) to each schema that is
+reached from the root, and replaces references by the numbers of their targets. An in-place applicator such as `anyOf`
 applies other schemas to the same value. An analysis is not changed after construction.
 """
 

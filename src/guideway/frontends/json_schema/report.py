@@ -1,8 +1,8 @@
 """Reports about a schema: how each keyword is treated, example instances, and why a schema is unsatisfiable.
 
-A schema is unsatisfiable because of a minimal set of keywords that no value meets together. A deletion filter finds
-this set. It removes one keyword at a time, and restores the keyword if the schema then has an instance (Chinneck and
-Dravnieks, "Locating minimal infeasible constraint sets", 1991).
+The reason is a minimal set of keywords that no value meets together. A deletion filter looks for one. It removes one
+keyword at a time, and restores the keyword if the schema then has an instance (Chinneck and Dravnieks, "Locating
+minimal infeasible constraint sets", 1991).
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ def _arrays_with_duplicates(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
     numbers: dict[Any, int] = {}
     opened: list[tuple[int, list[Any]]] = []  # for each open array or object: its offset, and its items or entries
     key: str | None = None
-    keys: list[str | None] = []  # for each open array or object: the key whose value it is, if any
+    keys: list[str | None] = []  # for each open array or object: its key in the object that contains it; None: no key
     for token in tokens(text):
         piece, start = token.text, token.start
         if piece in ",:":

@@ -1,11 +1,12 @@
 """Translates patterns with assertions in any position to a DFA, exactly.
 
 The pattern becomes an NFA (`nfa.py`) whose epsilon transitions may have a condition. What the rest of the text must
-meet is a Boolean formula over claims. A claim is "the rest of the text is accepted from this NFA state". Reading a
-character replaces each claim by the claims after that character. So formulas in disjunctive normal form are the states
-of a DFA. A lookahead adds a claim as a conjunct. For each lookbehind, the DFA state also has the NFA states that the
-lookbehind has reached, each with the formula under which it is reached. Without a lookahead or `$` inside, this formula
-is true or false.
+meet is a Boolean formula in disjunctive normal form. Its variables are claims. A claim is "the rest of the text is
+accepted from this NFA state", or "the text ends here". It can be negated. Reading a character replaces each claim by
+the formula that must hold after this character. A lookahead adds its claim as a conjunct, a negative lookahead adds the
+negated claim. A state of the DFA is such a formula and, for each lookbehind, the NFA states that the lookbehind has
+reached, each with the formula under which it is reached. If the lookbehind contains no assertion, this formula is true
+or false.
 
 This is the determinization of an alternating automaton (Chandra, Kozen and Stockmeyer, "Alternation", 1981) over the
 character classes that the pattern distinguishes. The number of states can be exponential, so it is limited.

@@ -96,7 +96,7 @@ class _Lowering:
         self._made, self._rules, self._root = made, rules, root
         self._expressions = Expressions()
         self._regular: dict[int, Regular] = {}  # the expressions of variables
-        self._nullable: set[int] = set()  # the variables with productions that also derive the empty text
+        self._nullable: set[int] = set()  # variables that have productions and also derive the empty text
         self._solid: set[int] = set()  # the variables from which an `Except` excludes the empty text
         self._final: Group = {}
 

@@ -28,7 +28,8 @@ __all__ = [
 class Text:
     """The texts of a regular language.
 
-    `source`: where the text comes from, for captures, such as the constraint that it was made from; None: not known.
+    `source`: the object that the term was made from, usually a constraint; None: not known. Captures and messages of
+    errors are made with it.
     """
 
     language: Regular

@@ -35,7 +35,7 @@ class Follower:
     """The matcher of the tokens of one sequence, with stop tokens and a stored error. Use it in one thread at a time.
 
     Raises:
-        BudgetTooSmallError: No text has at most `max_tokens` tokens.
+        BudgetTooSmallError: The shortest text needs more than `max_tokens` tokens.
 
     Attributes:
         matcher: The matcher.

@@ -165,7 +165,7 @@ class Processor:
         return found
 
     def fed(self, count: int) -> None:
-        """Report that the loop appends `count` legal tokens to the rows itself before the next call."""
+        """Report that the loop itself appends `count` legal tokens to each row before it requests masks again."""
         self._widest = max(self._widest, self.rows.width) + count
 
     def _ended(self) -> Masks:

@@ -39,7 +39,7 @@ class ConstrainedLogits(Chained):
         self._apply = TorchMasks(in_place=True)
 
     def __call__(self, input_ids: Any, logits: Any) -> Any:
-        """Mask logits in place. `input_ids`: int64 [rows, tokens]; `logits`: float32 [rows, vocabulary]."""
+        """Mask logits, and return them. `input_ids`: int64 [rows, tokens]; `logits`: float32 [rows, vocabulary]."""
         with self._processor:
             logits = self._after_others(input_ids, logits)
             rows, held = self._processor.masks(input_ids.numpy(force=True))

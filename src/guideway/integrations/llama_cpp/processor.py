@@ -31,7 +31,7 @@ class ConstrainedLogits(Chained):
         self.error: BaseException | None = None
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """Mask scores in place. `input_ids`: int [tokens]; `scores`: float32 [vocabulary]. Never raises.
+        """Mask scores, and return them. `input_ids`: int [tokens]; `scores`: float32 [vocabulary]. Never raises.
 
         After an error, only end tokens are allowed.
         """

@@ -18,7 +18,8 @@ NAME = "guideway"
 def validated(original: Any, params: Any, model: Any, config: Any, tokenizer: Any) -> None:
     """Check the constraints of a request: the replacement of `SamplingParams._validate_structured_outputs`.
 
-    `original` is the replaced method, which is called for requests without structured outputs or of other backends.
+    `original` is the replaced method. It is called if the request has no structured outputs, or if the engine is not
+    configured for the backend `NAME`.
 
     Raises:
         VLLMValidationError: The request is invalid.

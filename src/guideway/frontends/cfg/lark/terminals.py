@@ -57,7 +57,10 @@ class Written:
         return (len(re.escape(self.value)) if self.fixed else self.length) + len("(?i:)") * len(self.flags)
 
     def widths(self) -> tuple[int, int | None]:
-        """Return the minimum and maximum (None: unbounded) length of the texts of the terminal, in characters."""
+        """Return a lower and an upper bound (None: no bound) of the length of the texts of the terminal, in characters.
+
+        Assertions count as length 0.
+        """
         return (len(self.value),) * 2 if self.fixed else width(parse_tree(self.pattern, "python")[0])
 
 

@@ -39,8 +39,8 @@ class _Threads:
     Attributes:
         takes: For each state, the character classes that it reads, and the next state; None: it reads no character.
         options: For each state, the targets of its epsilon transitions, in order of priority.
-        asserts: Whether the order of priority is not known, because the pattern has assertions, or `Plain` parts of a
-            kind that `_add` does not support.
+        asserts: If True, this NFA must not be used, because the order of priority is not known: the pattern has
+            assertions, or `Plain` parts of a kind that `_add` does not support.
         start: The initial state. The accepting state is `_MATCH`.
     """
 
