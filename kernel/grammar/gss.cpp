@@ -1,8 +1,9 @@
-// The graph-structured stack (gss.h). It is used for grammars that refer to themselves, except where the recursion passes only
-// through objects or arrays of which at most one can be read at a time. In such grammars many paths lead to one node. If several
-// callers reach a node at the same byte, it is entered once, above a fork: a frame that represents the set of their frames. So the
-// stacks form a graph (Tomita, "Efficient parsing for natural language", 1986). Its nodes are interned by their contents, without
-// positions in the text: the same nesting later in the text has the same numbers.
+// The graph-structured stack (gss.h). It is used for grammars that refer to themselves, except where the recursion
+// passes only through objects or arrays of which at most one can be read at a time. In such grammars many paths lead to
+// one node. If several callers reach a node at the same byte, it is entered once, above one frame that represents the
+// set of their frames. So the stacks form a graph (Tomita, "Efficient parsing for natural language", 1986). Its nodes
+// are interned by their contents, without positions in the text: the same nesting later in the text has the same
+// numbers.
 //
 // Grammars without recursion use it too if nested alternatives could open more configurations than a share of the limit.
 //
@@ -27,7 +28,7 @@ namespace {
 
 constexpr std::uint64_t kTurnWork = 10;
 constexpr std::size_t kMostOfHeads = 4;  // stacks are shared if a grammar may open more than max_heads / kMostOfHeads configurations
-constexpr unsigned kMaxFactored = 64;    // levels, and total calls, of one fork; unfactored frames are correct too
+constexpr unsigned kMaxFactored = 64;    // levels, and total calls, of one `unite`; unfactored frames are correct too
 
 // Sorts nodes so that children come before their parents, and finds whether a node refers to itself.
 class Order {
@@ -229,7 +230,7 @@ Gss::Gss(MachineCore& core, Machine& machine, std::uint32_t root) : core_(core),
 
 // The frame that unites all of these. Frames that differ only in their predecessors are merged above the united
 // predecessors, recursively: stacks such as rrrP, rrP, rP of an ambiguous grammar stay linear instead of quadratic.
-std::uint32_t Gss::fork(const std::vector<std::uint32_t>& frames, unsigned depth) {
+std::uint32_t Gss::unite(const std::vector<std::uint32_t>& frames, unsigned depth) {
     if (frames.size() == 1) return frames[0];
     std::vector<std::uint32_t> all;
     for (std::uint32_t frame : frames) core_.members(frame, all);
@@ -255,7 +256,7 @@ std::uint32_t Gss::fork(const std::vector<std::uint32_t>& frames, unsigned depth
                 below.push_back(core_.frames[all[i]].parent);
             if (i == first + 1) made.push_back(all[first]);
             else {
-                at.parent = fork(below, depth + 1);
+                at.parent = unite(below, depth + 1);
                 made.push_back(core_.push(at));
             }
         }
@@ -330,7 +331,7 @@ void Gss::wait_sequences(int byte) {
         const Config at = ended[i];
         frames.clear();
         for (; i < ended.size() && ended[i].node == at.node && ended[i].state == at.state; ++i) frames.push_back(ended[i].parent);
-        wait_part(at.node, at.state, fork(frames), byte);
+        wait_part(at.node, at.state, unite(frames), byte);
     }
 }
 
@@ -345,7 +346,7 @@ void Gss::close(int byte, Configs& out) {
             worklist_.pop_back();
             frames.clear();
             frames.swap(waiting_[turn]);
-            const std::uint32_t frame = fork(frames);
+            const std::uint32_t frame = unite(frames);
             const AnalysedNode& c = core_.components[node];
             switch (c.kind) {
                 case NodeKind::leaf:
@@ -385,7 +386,7 @@ void Gss::join(Configs& configs) {
         frames.clear();
         for (; i < configs.size() && configs[i].node == at.node && configs[i].state == at.state && configs[i].regs == at.regs; ++i)
             if (frames.empty() || frames.back() != configs[i].parent) frames.push_back(configs[i].parent);
-        if (at.node != kDone) at.parent = fork(frames);
+        if (at.node != kDone) at.parent = unite(frames);
         configs[kept] = at;
     }
     configs.resize(kept);

@@ -34,7 +34,7 @@ public:
     void defer(std::uint32_t node, std::uint32_t frame) { deferred_.emplace_back(node, frame); }
 
 private:
-    std::uint32_t fork(const std::vector<std::uint32_t>& frames, unsigned depth = 0);
+    std::uint32_t unite(const std::vector<std::uint32_t>& frames, unsigned depth = 0);
     void end(std::uint32_t frame, std::uint32_t read_text, Configs& out);
     void wait(std::uint32_t node, std::uint32_t frame, int byte);
     void wait_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame, int byte);
@@ -47,7 +47,7 @@ private:
     bool used_ = false, defers_ = false;
     std::vector<std::uint32_t> topological_rank_, ranked_, worklist_;  // worklist: a heap of ranks whose nodes wait
     std::vector<std::vector<std::uint32_t>> waiting_;                  // by rank: frames to enter the node above
-    std::unordered_map<std::uint32_t, std::uint32_t> gss_node_ids_;    // by the record of what was to be forked
+    std::unordered_map<std::uint32_t, std::uint32_t> gss_node_ids_;    // by the record of the frames that are united
     unsigned factored_ = 0;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> deferred_;          // nodes, and the frames above which
     Configs sequences_;                                                      // frames of sequences to continue with

@@ -75,8 +75,8 @@ void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t read
         const AnalysedNode& k = core_.components[at.node];
         if (k.kind == NodeKind::array)
             return out.push_back({at.node, phase_state(Phase::after), arrays_.after_unique(k, at.regs, read_text), at.parent});
-        const std::uint32_t label = rest_of(at.state) >> 8;
-        out.push_back({at.node, phase_state(Phase::colon, label << 8), object_rules_.after_key(k, at.regs, label, read_text), at.parent});
+        const std::uint32_t label = label_of_entry(at.state);
+        out.push_back({at.node, entry_state(Phase::colon, label), object_rules_.after_key(k, at.regs, label, read_text), at.parent});
     } else out.push_back(at);
 }
 
@@ -172,7 +172,7 @@ bool is_spaced(const AnalysedNode& k, std::uint32_t state) {
         if (is_space(byte_at(*text, 0))) return false;
     const Phase phase = phase_of(state);
     return phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after ||
-           (phase == Phase::colon && !(rest_of(state) & 0xff));
+           (phase == Phase::colon && colon_bytes_read(state) == 0);
 }
 
 void Machine::after_space(const Config& c, Configs& out) {
@@ -206,25 +206,25 @@ ByteSet Machine::begins(const Config& c) {
         }
         return ByteSet::range(0, 255);
     }
-    const Punctuation& marks = *k.punctuation;
+    const Punctuation& punctuation = *k.punctuation;
     const std::uint32_t rest = rest_of(c.state);
     const bool object = k.kind == NodeKind::object;
     if (object || k.kind == NodeKind::array) {
-        if (marks.space)
+        if (punctuation.space)
             for (char b : {' ', '\t', '\n', '\r'}) made.insert(static_cast<std::uint8_t>(b));
         switch (phase_of(c.state)) {
-            case Phase::open: return ByteSet::range(byte_at(marks.open, rest), byte_at(marks.open, rest));
-            case Phase::first: made.insert(byte_at(marks.close, 0)); return made;
+            case Phase::open: return ByteSet::range(byte_at(punctuation.open, rest), byte_at(punctuation.open, rest));
+            case Phase::first: made.insert(byte_at(punctuation.close, 0)); return made;
             case Phase::key: return core_.pool.dfa.first(rest);
-            case Phase::colon: made.insert(byte_at(marks.colon, rest & 0xff)); return made;
+            case Phase::colon: made.insert(byte_at(punctuation.colon, colon_bytes_read(c.state))); return made;
             case Phase::gap:
             case Phase::value: return made;
             case Phase::after:
-                made.insert(byte_at(marks.comma, 0));
-                made.insert(byte_at(marks.close, 0));
+                made.insert(byte_at(punctuation.comma, 0));
+                made.insert(byte_at(punctuation.close, 0));
                 return made;
-            case Phase::comma: return ByteSet::range(byte_at(marks.comma, rest), byte_at(marks.comma, rest));
-            case Phase::close: return ByteSet::range(byte_at(marks.close, rest), byte_at(marks.close, rest));
+            case Phase::comma: return ByteSet::range(byte_at(punctuation.comma, rest), byte_at(punctuation.comma, rest));
+            case Phase::close: return ByteSet::range(byte_at(punctuation.close, rest), byte_at(punctuation.close, rest));
             default: break;
         }
     }

@@ -237,6 +237,12 @@ inline std::uint32_t phase_state(Phase phase, std::uint32_t rest = 0) {
 }
 inline Phase phase_of(std::uint32_t state) { return static_cast<Phase>(state >> 28); }
 inline std::uint32_t rest_of(std::uint32_t state) { return state & 0x0fffffff; }
+// States that have the label of an entry and, in phase colon, the number of bytes read of the colon.
+inline std::uint32_t entry_state(Phase phase, std::uint32_t label, std::uint32_t colon_bytes = 0) {
+    return phase_state(phase, label << 8 | colon_bytes);
+}
+inline std::uint32_t label_of_entry(std::uint32_t state) { return rest_of(state) >> 8; }  // in phases colon and named
+inline std::uint32_t colon_bytes_read(std::uint32_t state) { return state & 0xff; }       // in phase colon
 inline bool is_space(std::uint8_t b) { return b == ' ' || b == '\t' || b == '\n' || b == '\r'; }
 
 // Punctuation: its length, its bytes.

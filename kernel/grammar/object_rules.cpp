@@ -407,7 +407,7 @@ std::uint32_t ObjectRules::plan_entries(std::uint32_t node, std::uint32_t regs) 
 // one for each five bytes of `further`. kAllTexts if keys of unknown text came.
 std::uint32_t ObjectRules::watched_keys(const Config& named, std::uint32_t further) {
     const AnalysedNode& k = core_.components[named.node];
-    const std::uint32_t label = rest_of(named.state) >> 8;
+    const std::uint32_t label = label_of_entry(named.state);
     const auto record = core_.records.copy(named.regs, k.record_words);
     if (record[unknown_word(k, label)]) return kAllTexts;
     std::size_t count = 2 + further / 5;
@@ -513,8 +513,11 @@ std::uint32_t ObjectRules::cost(const Config& c) {
         case Phase::first: return first();
         case Phase::gap: return key_and_rest(c.node, c.regs);
         case Phase::key: return best_label(c.node, c.regs, rest).distance;
-        case Phase::colon: return sum(value_and_rest(c.node, c.regs, rest >> 8), colon - (rest & 0xff));
-        case Phase::named: return sum(value_and_rest(c.node, after_key(k, c.regs, rest >> 8, ReadTexts::kUnknown), rest >> 8), colon);
+        case Phase::colon: return sum(value_and_rest(c.node, c.regs, label_of_entry(c.state)), colon - colon_bytes_read(c.state));
+        case Phase::named: {
+            const std::uint32_t label = label_of_entry(c.state);
+            return sum(value_and_rest(c.node, after_key(k, c.regs, label, ReadTexts::kUnknown), label), colon);
+        }
         case Phase::value: return value_and_rest(c.node, c.regs, rest);
         case Phase::after: return sum(entries_cost(c.node, c.regs), close);
         case Phase::comma: return sum(key_and_rest(c.node, c.regs), comma - rest);

@@ -27,7 +27,7 @@ void ObjectSteps::enter_keys_anew(const Config& c, Configs& out) {
         if (rules_.has_unknown_key(k, c.regs, i)) out.push_back({c.node, phase_state(Phase::second, i), c.regs, c.parent});
         else
             out.push_back({k.open_leaf[i - k.fixed], rules_.open_keys(k, c.regs, i), ReadTexts::kStart,
-                           core_.push({c.node, phase_state(Phase::named, i << 8), c.regs, c.parent})});
+                           core_.push({c.node, entry_state(Phase::named, i), c.regs, c.parent})});
     }
 }
 
@@ -65,7 +65,7 @@ void ObjectSteps::step_key(const Config& c, ExprId state, std::uint8_t byte, Con
     if (next == kNone) return;
     if (name_goes_on(c, state, next)) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
     core_.pool.labels.each_accepted(next, [&](std::uint32_t label) {
-        if (rules_.may_open(c.node, c.regs, label)) out.push_back({c.node, phase_state(Phase::colon, label << 8), c.regs, c.parent});
+        if (rules_.may_open(c.node, c.regs, label)) out.push_back({c.node, entry_state(Phase::colon, label), c.regs, c.parent});
     });
 }
 
@@ -77,11 +77,11 @@ void ObjectSteps::begin_value(const Config& c, std::uint32_t label, Configs& out
 
 void ObjectSteps::step_colon(const Config& c, std::uint8_t byte, Configs& out) {
     const Punctuation& punctuation = *core_.components[c.node].punctuation;
-    const std::uint32_t label = rest_of(c.state) >> 8, at = rest_of(c.state) & 0xff;
+    const std::uint32_t label = label_of_entry(c.state), at = colon_bytes_read(c.state);
     if (at == 0 && punctuation.space && is_space(byte)) out.push_back(c);  // and continue: the colon may begin with space
     if (!takes(punctuation.colon, at, byte)) return;
     if (at + 1 == punctuation.colon.size()) begin_value(c, label, out);
-    else out.push_back({c.node, phase_state(Phase::colon, label << 8 | (at + 1)), c.regs, c.parent});
+    else out.push_back({c.node, entry_state(Phase::colon, label, at + 1), c.regs, c.parent});
 }
 
 void ObjectSteps::step(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome) {
@@ -166,7 +166,7 @@ int ObjectSteps::best_byte(const Config& c, Configs& instead) {
             [[fallthrough]];
         case Phase::gap: enter_keys(c, instead); return -1;
         case Phase::key: return towards_key(rest);
-        case Phase::colon: return byte_at(k.punctuation->colon, rest & 0xff);
+        case Phase::colon: return byte_at(k.punctuation->colon, colon_bytes_read(c.state));
         case Phase::value: enter_value(c, rest, instead); return -1;
         case Phase::after: return rules_.may_close(k, c.regs) ? byte_at(k.punctuation->close, 0) : byte_at(k.punctuation->comma, 0);
         case Phase::comma: return byte_at(k.punctuation->comma, rest);

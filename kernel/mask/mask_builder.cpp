@@ -161,7 +161,7 @@ bool MaskBuilder::take_summary(Machine& machine, const Task& task) {
         for (std::uint32_t i = 0; i < known->parts.sets; ++i) found_.push_back(at_->parts[part++]);
         for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({at_->parts[part], at_->parts[part + 1]});
         for (std::uint32_t i = 0; i < known->exits; ++i) leave(machine, at_->parts[part++], c);
-        for (std::uint32_t i = 0; i < known->continuations; ++i) go_on(at_->parts[part++], machine.after_value(c, rest_of(c.state) >> 8));
+        for (std::uint32_t i = 0; i < known->continuations; ++i) go_on(at_->parts[part++], machine.after_value(c, label_of_entry(c.state)));
         return true;
     }
     if (open_.size() == opened_) open_.emplace_back();
@@ -190,7 +190,7 @@ void MaskBuilder::close_summary(Machine& machine) {
     }
     for (const std::uint32_t suffix_trie : last.exits) leave(machine, suffix_trie, last.config);
     if (!last.continuations.empty()) {
-        const Config behind = machine.after_value(last.config, rest_of(last.config.state) >> 8);
+        const Config behind = machine.after_value(last.config, label_of_entry(last.config.state));
         for (const std::uint32_t suffix_trie : last.continuations) go_on(suffix_trie, behind);
     }
 }
@@ -210,7 +210,7 @@ bool MaskBuilder::take_keys(Machine& machine, const Task& task) {
         const AutomatonCache::KeyExit name = at_->key_exits[n];
         const bool open = opens(name.label);
         before.push_back(before.back() + open);
-        if (open && name.suffix_trie) go_on(name.suffix_trie, {c.node, phase_state(Phase::colon, name.label << 8), c.regs, c.parent});
+        if (open && name.suffix_trie) go_on(name.suffix_trie, {c.node, entry_state(Phase::colon, name.label), c.regs, c.parent});
     }
     const std::size_t others = spans_.size();
     std::size_t count = 0;
@@ -306,7 +306,7 @@ bool MaskBuilder::take_punctuation(Machine& machine, const Task& task) {
     switch (phase) {
         case Phase::open: text = std::string_view(punctuation.open).substr(at); break;
         case Phase::first: closing = punctuation.close; break;
-        case Phase::colon: text = std::string_view(punctuation.colon).substr(at & 0xff); break;
+        case Phase::colon: text = std::string_view(punctuation.colon).substr(colon_bytes_read(c.state)); break;
         case Phase::gap:
         case Phase::value: break;
         case Phase::after:
@@ -320,7 +320,7 @@ bool MaskBuilder::take_punctuation(Machine& machine, const Task& task) {
     const bool spaced = is_spaced(k, c.state);
     if (punctuation.space && !spaced &&
         (phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after ||
-         (phase == Phase::colon && !(at & 0xff))))
+         (phase == Phase::colon && colon_bytes_read(c.state) == 0)))
         return false;  // punctuation that begins with white space
     if (spaced && phase != Phase::after && phase != Phase::colon) {
         after_.clear();
