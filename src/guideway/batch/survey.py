@@ -147,7 +147,7 @@ def _add(
     digests: IdSet,
     before: list[int],
 ) -> list[int]:
-    """Count a request in `found`. Returns the token ids of its last prompt, or `before` if it has none.
+    """Count a request in `found`. Returns the token ids of its last prompt, or `before` if they are not known.
 
     Args:
         model: The model.
@@ -155,7 +155,7 @@ def _add(
         request: The request.
         call: The generation options of the call.
         found: The report to which the request is added.
-        digests: The digests of the constraints so far.
+        digests: The digests of the constraints so far. That of the request is added.
         before: The token ids of the preceding prompt.
 
     Raises:

@@ -64,7 +64,7 @@ def _checked(grammar: Grammar, duplicate_keys: bool) -> Rules:
 
 
 def _refuse_empty(grammar: Grammar) -> None:
-    """Raise an error if no text fits, or if that cannot be found out. The test runs once: a plan has several exports."""
+    """Raise an error if no text fits, or if the test of this exceeds its limit. The grammar stores the result."""
     if grammar.emptiness is None:
         try:
             grammar.emptiness = is_empty(grammar)

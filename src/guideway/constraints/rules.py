@@ -31,7 +31,7 @@ _AHEAD = 2_000_000
 __all__ = ["RuleConstraint"]
 
 
-_NAME = re.compile(r"[^\W_][\w.-]*")  # the names of rules whose texts are captured
+_NAME = re.compile(r"[^\W_][\w.-]*")  # the names that captures can have; none begins with "_"
 
 
 class RuleConstraint(DeferredLowering, Constraint[str]):

@@ -107,7 +107,9 @@ def by_padding(counts: Sequence[int], call_tokens: int = CALL_TOKENS) -> list[li
     if len(rows) == 1:
         return list(rows.values())
     sizes = sorted(rows)
-    best, starts = [0], [0]  # for the first n sizes: the least cost, and the first size of their last group
+    # For the first n sizes: the least cost of a division into groups, and the index in `sizes` of the first size of the
+    # last group of this division.
+    best, starts = [0], [0]
     for end in range(1, len(sizes) + 1):
         total, found = 0, (0, 0)
         for start in range(end - 1, -1, -1):

@@ -1,11 +1,12 @@
 """KV caches as immutable values, shared by the engines.
 
-`RowCache` is the first `length` tokens of one row of a batch. Tokens are only appended to a batch, so a value with
-fewer tokens of a batch stays valid, and forks and rewinds copy nothing. `StateCache` is the complete cache of a model
-that does not support rollback: a recurrent state, or a sliding window. It is copied before it is modified.
+`RowCache` is the first `length` tokens of one row of a batch. The keys and values of tokens in a batch never change;
+new tokens are appended. So a `RowCache` stays valid when its batch grows, and forks and rewinds copy nothing.
+`StateCache` is the complete cache of a model that does not support rollback: a recurrent state, or a sliding window. It
+is copied before it is modified.
 
-Each class of engines defines its operations on arrays in one `ArrayOps` object. The object of a cache shows by which
-class of engines it was made.
+Each class of engines defines its operations on arrays in one `ArrayOps` object. A cache refers to this object, so an
+engine recognises a cache of another class of engines.
 """
 
 from __future__ import annotations

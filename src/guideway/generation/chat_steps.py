@@ -145,7 +145,7 @@ class RemoteReply:
     async def astream(self, values: bool) -> AsyncIterator[Any]:
         if values:
             raise TypeError("a chat with a model served by an API streams text, not values")
-        found = await self.arun()  # `GeneratingModel.astream` does not provide the result
+        found = await self.arun()  # `GeneratingModel.astream` yields only text; the result is needed too
         yield found.text
 
     @property

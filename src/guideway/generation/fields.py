@@ -123,11 +123,12 @@ def tokens_between(token_ends: Sequence[int], low: int, high: int) -> tuple[int,
 
 
 def options_at(schema: Mapping[str, Any], place: str) -> list[Any] | None:
-    """Return the values that a schema lists for a place: an enum, a constant, a boolean, null, or a union of those.
+    """Return the values that a schema lists for one place: an enum, a constant, a boolean, null, or a union of those.
 
-    The place is found by `properties`, `additionalProperties`, `items`, `prefixItems`, `$ref`, `anyOf` and `oneOf`.
-    Other keywords are ignored, so the schema may refuse some of the values. None: no schema is found for the place, one
-    of those found lists no values, or together they list only one value or more than 256.
+    `place` is the JSON Pointer of the place in the instance. Its schemas are found by `properties`,
+    `additionalProperties`, `items`, `prefixItems`, `$ref`, `anyOf` and `oneOf`. Other keywords, such as
+    `patternProperties`, are ignored, so the schema may refuse some of the values, or allow others. None: no schema is
+    found, one of those found lists no values, or together they list only one value or more than 256.
     """
     here: list[Any] = [schema]
     for name in [unescape(part) for part in place.split("/")[1:]]:

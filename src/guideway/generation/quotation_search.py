@@ -6,16 +6,16 @@ The score is the sum of:
 
 - the log-probabilities of its tokens under the model. The model misspells words that it does not know, so the
   probability of the right spelling means little. Therefore, the log-probability of a token is at least that under the
-  mask minus `SURPRISE`. This does not apply to tokens that add only punctuation marks of ASCII: a mark that the model
-  does not expect usually belongs to the sentence, as the "?" of "Who wants a lamp?".
+  mask minus `SURPRISE`. This does not apply to tokens that add only punctuation marks of ASCII: an unexpected mark
+  usually belongs to the sentence around the string and not to the string, such as the "?" of "Who wants a lamp?".
 - the similarity (0 to 1) of the string to the one that the model wrote, times `SIMILARITY`.
 - the logarithm of one plus its length in bytes, times `LENGTH`. Without it, the shortest strings would be preferred,
   because each token makes a string less probable. Bytes after the first `LONG` do not count.
 
-In each step, the search extends the most probable beginning of a string by one token. It extends at most N beginnings
-of each length. It finds the same string as a beam search with N beams, because a longer beginning is never more
-probable than a shorter one from which it was made. A step needs the logits after one beginning. So the model runs once
-for each step, in the same pass as for the other rows of the batch.
+In each step, the search extends the most probable beginning of a string by one token. It extends at most `width`
+beginnings of each length. It finds the same string as a beam search with `width` beams, because a longer beginning is
+never more probable than a shorter one from which it was made. A step needs the logits after one beginning. So the model
+runs once for each step, in the same pass as for the other rows of the batch.
 """
 
 from __future__ import annotations

@@ -558,9 +558,10 @@ class Row:
             bound_work(left)
 
     def _took(self, ids: Sequence[int], start: int, matcher: Matcher | None) -> None:
-        """Update the row after the session took `ids` at position `start`.
+        """Process the tokens `ids` that the session took at position `start`.
 
-        `matcher`: the session's matcher at that time.
+        A banned string and the tokens after it are removed. Otherwise, `finish_reason` is set if the row ends.
+        `matcher` is the session's matcher; None: it has no constraint.
         """
         session = self.session
         reached = len(session)

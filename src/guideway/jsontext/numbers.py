@@ -27,8 +27,8 @@ def bounded(number: int | Decimal) -> int | Decimal | None:
 def read_float(text: str) -> float | Decimal:
     """Return a number of JSON text as the nearest float, or as an exact `Decimal` if the float is not useful.
 
-    This is so if the float is infinite, or is zero although the number is not. If the exponent is beyond the limits of
-    `Decimal`, the float is returned, as by `json.loads`.
+    The float is not useful if it is infinite, or if it is zero although the number is not. If the exponent is beyond
+    the limits of `Decimal`, the float is returned, as by `json.loads`.
     """
     value = float(text)
     if value and abs(value) != _INFINITE:

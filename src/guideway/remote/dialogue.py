@@ -1,9 +1,10 @@
 """`Dialogue`: the requests that lead to one result.
 
-It performs no input or output, so that threads and event loops share it.
+It performs no input or output, so the same code serves threads and event loops.
 
 Until `request()` returns None, a caller repeats: open a stream for the request, pass its events to `take`, close the
-stream early if `take` returns True, and call `ended`. Then `outcome()` returns the result or raises the error.
+stream early if `take` returns True, and call `ended`, with the error if the stream failed. Then `outcome()` returns the
+result or raises the error.
 """
 
 from __future__ import annotations

@@ -261,7 +261,7 @@ class RemoteModel(GeneratingModel):
         return only_values(self.complete_extract(text, output, **options))
 
     def complete_extract(self, text: Any, output: object, **options: Any) -> Any:
-        """Do the same as `guideway.generation.complete_extract`."""
+        """Do the same as `guideway.generation.complete_extract`; the results are `RemoteGeneration` objects."""
         prompt, source, others = _extraction(text, output, options)
         return self.complete(prompt, source, **others)
 

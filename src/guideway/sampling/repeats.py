@@ -1,4 +1,4 @@
-"""Stages that depend on the tokens so far: penalties and DRY; and logit bias.
+"""Sampling stages that change logits: penalties and DRY, which depend on earlier tokens, and logit bias.
 
 Each function takes the ids (ascending) and logits (float64, shape [n]) of the allowed tokens, and, except for
 `logit_bias`, earlier tokens (int64, shape [T], including the prompt). It returns new logits.

@@ -161,7 +161,7 @@ class _ConstraintChecks:
         self.source: Constraint[Any] = constraints.of(constraint)
         self.table, self.vocabulary = table, table.vocabulary
         self.automaton = compile(self.source, self.vocabulary)
-        self.automaton.matcher().min_tokens_to_complete()  # raises if no tokens spell a text that fits
+        self.automaton.matcher().min_tokens_to_complete()  # raises if no tokens spell the shortest complete text
         self.bytes: ByteAutomaton = byte_automaton(self.source.grammar())
         self.walks, self.max_tokens, self.chance = walks, max_tokens, random.Random(seed)
         self.tokens = self.vocabulary.token_bytes

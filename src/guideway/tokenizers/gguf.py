@@ -53,7 +53,8 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
     "tekken": (_WORDS.replace("{0}", "") + r"|\p{N}" + _REST,),
     **dict.fromkeys(("gpt-4o", "llama4"), (_WORDS.replace("{0}", _ENDINGS) + r"|\p{N}{1,3}" + _REST,)),
 }
-_WHOLE_FIRST = ("llama-bpe", "llama3", "llama-v3", "tekken", "gpt-4o", "llama4")  # a word that is a token is not split
+# The pre-tokenizers with which a piece that is a token is encoded as this token, without merges.
+_WHOLE_FIRST = ("llama-bpe", "llama3", "llama-v3", "tekken", "gpt-4o", "llama4")
 
 
 @dataclass(frozen=True)

@@ -203,7 +203,7 @@ def _load(model: bytes) -> Any:
 def _leading(processor: Any) -> bool:
     """Return whether `decode` must remove the first space of a text.
 
-    It must if the model adds a space before a text, or if it removes additional spaces.
+    It must if the model adds a space before a text, or does not keep two spaces at its start.
     """
     return "".join(processor.encode("a", out_type=str)).startswith(_SPACE) or not "".join(
         processor.encode("  a", out_type=str)

@@ -2,12 +2,13 @@
 
 Jinja's sandbox refuses access to the internals of Python objects. It does not limit what a template computes:
 `'x' * 10**10`, nested loops, and lists that contain the same list many times are possible. `TemplateSandbox` counts
-work in units. One unit is one call, one iteration or one operation, including a few hundred characters that it reads or
-writes. The number of units limits the time and, together with `MAX_VALUE`, the memory.
+work in units: about one for each call and each iteration, and one for every few hundred characters that an operation
+reads or writes. The number of units limits the time and, together with `MAX_VALUE`, the memory.
 
-A value such as `[[x, x], [x, x]]` is small in memory but large as a text. Filters, tests and methods therefore count
-the size of their values including all nested values. Those in `_SHALLOW_FILTERS` and `_SHALLOW_METHODS` do not read the
-items, so they count only the number of items.
+A value such as `[[x, x], [x, x]]` is small in memory but large as a text. Most filters, tests and methods therefore
+count the size of their values including all nested values. Those in `_SHALLOW_FILTERS`, `_SHALLOW_METHODS` and
+`_SHALLOW_TESTS` do not, because they do not read nested values. Those in `_EACH_FILTERS` leave it to the filter or test
+that they call for each item.
 """
 
 from __future__ import annotations

@@ -145,7 +145,8 @@ class PropertyRules:
 
     Attributes:
         names: For each key of `properties`, the condition on its value.
-        patterns: For each member of `patternProperties`: the pattern, its JSON Pointer, and the condition on the value.
+        patterns: For each member of `patternProperties`: the pattern, the JSON Pointer of the keyword, and the
+            condition on the value.
         additional: The condition on the values of all other keys; None: the schema has no `additionalProperties`.
         has_properties: Whether the schema has the keyword `properties`, even with an empty value.
     """
@@ -162,7 +163,7 @@ class Demand:
 
     An entry meets it if its key is not in `names`, matches all patterns of `inside` and none of `outside`, and meets
     `keys`, and its value meets `value`. An entry whose key is in `named` meets it if its value meets the condition that
-    `named` gives for this key. A pattern of `inside` or `outside` comes with its JSON Pointer.
+    `named` gives for this key. A pattern of `inside` or `outside` comes with the JSON Pointer of its keyword.
     """
 
     value: Conjunction

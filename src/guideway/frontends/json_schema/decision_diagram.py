@@ -174,7 +174,7 @@ class _DecisionDiagram(Formulas):
         self._divided: dict[tuple[int, ...], _Key] = {}  # by the literals about a key, the first key with these
         # by the identity of a disjunction: the disjunction, and whether it can be a `CountedDisjunction`
         self._countable: dict[int, tuple[Formula, bool]] = {}
-        self._split_by: dict[tuple[Any, ...], _Prepared] = {}  # by the structure of a conjunction
+        self._split_by: dict[tuple[Any, ...], _Prepared] = {}  # by the `structural_key` of each part of `AllOf.rest`
 
     def run(self, conjunction: Conjunction) -> tuple[list[ObjectAssertions], int, list[int]]:
         order = self._collect(conjunction)

@@ -150,7 +150,7 @@ class Formulas:
         Args:
             one: The formula.
             var: The variable.
-            bits: The classes that are allowed for it.
+            bits: The classes that both `one.cube` and the condition allow for it.
             rest: `one.rest`, already simplified by the condition.
         """
         cube, news = {**one.cube, var: bits}, Cube()

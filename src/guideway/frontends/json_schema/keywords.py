@@ -187,7 +187,7 @@ SCHEMA_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A draft of JSON Schema, by its differences from the other drafts."""
+    """The features in which a draft of JSON Schema differs from others. Some of its vocabularies may be missing."""
 
     name: str
     unknown: frozenset[str] = frozenset()  # keywords of other drafts or missing vocabularies: no assertions here

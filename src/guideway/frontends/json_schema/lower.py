@@ -304,7 +304,10 @@ class ObjectLowering:
                 tests["keys", demand.keys] = self._key_test(demand.keys)
         for pattern, at in found:
             if ("pattern", pattern) not in tests:
-                tests["pattern", pattern] = (pattern, pattern_language(pattern, at))
+                try:
+                    tests["pattern", pattern] = (pattern, pattern_language(pattern, pointer(at, pattern)))
+                except UnsupportedError as problem:  # the keyword is refused
+                    raise UnsupportedError(str(problem), at) from None
         if part.keys:
             tests["keys", part.keys] = self._key_test(part.keys)
         return tests

@@ -124,7 +124,7 @@ def _values_differ(expansions: list[list[TypeAssertions]]) -> bool:
 
 
 def _tags_differ(expansions: list[list[TypeAssertions]], analysis_of: AnalysisOf) -> bool:
-    """Return whether a key that all branches require is a discriminator of all of them."""
+    """Return True if a discriminator of the branches is found that all of them require."""
     parts = [
         [assertions.object for assertions in expansion if assertions.types == OBJECT and assertions.composites is None]
         for expansion in expansions

@@ -498,7 +498,7 @@ def _properties(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
         for name, one in found.get("properties", {}).items()
     }
     patterns = tuple(
-        (pattern, r.at("patternProperties", pattern), conjunction_of(child(place, one, ("patternProperties", pattern))))
+        (pattern, r.at("patternProperties"), conjunction_of(child(place, one, ("patternProperties", pattern))))
         for pattern, one in found.get("patternProperties", {}).items()
     )
     additional = found.get("additionalProperties")

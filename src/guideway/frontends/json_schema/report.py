@@ -223,7 +223,7 @@ class Explanation:
     Attributes:
         keyword_report: The rows that the function `keyword_report` returns.
         refusals: For each place that cannot be enforced, the reason. A place is the JSON Pointer of a keyword, or of a
-            schema whose keywords cannot be enforced together.
+            schema if no single keyword is the reason.
         examples: Texts of instances; empty if the schema is refused or unsatisfiable.
         conflict: The message of the `UnsatisfiableError`; None: there was no such error.
         place: The JSON Pointer of that error; None: there is no error, or its location is not known.
@@ -236,9 +236,9 @@ class Explanation:
     place: str | None = None
 
     def rows(self, prefix: str = "") -> list[dict[str, str]]:
-        """Return an object with `place`, `keyword` and `status` for each keyword, and `reason` for a refused keyword.
+        """Return one object for each keyword: `place`, `keyword`, `status`, and `reason` if the keyword is refused.
 
-        A schema whose keywords cannot be enforced together has a row with the keyword "", at the end.
+        A refused schema for which no single keyword is the reason has a row with the keyword "", at the end.
 
         Args:
             prefix: It is put before each place.

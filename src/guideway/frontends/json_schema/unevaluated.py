@@ -1,6 +1,7 @@
 """Computes which keys and items a schema evaluates, in the sense of the JSON Schema specification.
 
-`unevaluatedProperties` and `unevaluatedItems` apply to all other keys and items.
+`unevaluatedProperties` and `unevaluatedItems` apply to all other keys and items. Their assertions, and the negations of
+these, are made here too.
 """
 
 from __future__ import annotations

@@ -60,14 +60,14 @@ def is_verbatim(name: object) -> bool:
 
 
 def options_of(name: str, place: str = "") -> dict[str, bool]:
-    """Return the arguments of `source_of` for a name of the format.
+    """Return the options in a value of `format`, such as "verbatim:ignore-case", as arguments of `source_of`.
 
     Args:
-        name: The name, with or without options.
+        name: The value of `format`, with or without options.
         place: The JSON Pointer that the error names.
 
     Raises:
-        InvalidConstraintError: The name has an unknown option.
+        InvalidConstraintError: An option is unknown.
     """
     made = {"word_boundaries": True, "ignore_case": False, "normalize_whitespace": False, "allow_empty": False}
     for option in name.removeprefix(NAME).removeprefix(":").split(","):
@@ -82,7 +82,7 @@ def options_of(name: str, place: str = "") -> dict[str, bool]:
 
 @cached(32)
 def placeholder(name: str) -> Substrings:
-    """Return the placeholder for a name of the format: a language that `bound` replaces."""
+    """Return the placeholder for a value of `format`: a language that `bound` replaces."""
     return Substrings("a", b"\1", b"\0\1", name=name)
 
 

@@ -49,7 +49,7 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
         self.timings = ProcessorTimings()
 
     def add_request(self, input_ids: Sequence[int], constraint: object, **options: Any) -> Any:
-        """Add a request with a constraint, as `manager.add_request` adds one without.
+        """Do the same as `manager.add_request`, with a constraint for the request.
 
         Args:
             input_ids: The prompt.

@@ -435,6 +435,20 @@ def test_different_items_beside_what_counts_them() -> None:
         assert ("/properties/x", "uniqueItems", "refused") in explain_schema(schema).keyword_report
 
 
+def test_an_unsupported_pattern_refuses_its_keyword() -> None:
+    schema = {"patternProperties": {"^x": True, r"^(a|b)\1$": {"type": "null"}}}
+    for given, place in ((schema, ""), ({"not": schema}, "/not")):
+        found = explain_schema(given)
+        assert (place, "patternProperties", "refused") in found.keyword_report
+        assert list(found.refusals) == [f"{place}/patternProperties"]
+        (row,) = (one for one in found.rows() if one["status"] == "refused")
+        assert (row["place"], row["keyword"]) == (place, "patternProperties")
+        assert r"^(a|b)\1$" in row["reason"]
+    with pytest.raises(InvalidConstraintError) as caught:
+        JsonSchema({"patternProperties": {"(": True}})
+    assert caught.value.place == "/patternProperties/("
+
+
 def test_examples_within_a_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = JsonSchema({"type": "string", "pattern": "^[a-z]{40}$"}, profile="exact")
     assert len(schema.examples(3)) == 3

@@ -88,7 +88,7 @@ class _TerminalNames:
                 self._named[self._key(name)] = name
 
     def _ignores(self, number: int) -> str | None:
-        """Return the name of the terminal that the `%ignore` statement refers to; None: it contains a pattern."""
+        """Return the name of the terminal of which the `%ignore` statement consists; None: it is not one terminal."""
         term = self._reader.ignored[number].term
         known = isinstance(term, Ref) and (term.name in self._reader.terminals or term.name in self._reader.common)
         return term.name if isinstance(term, Ref) and known else None

@@ -96,11 +96,16 @@ class Steps:
         return self._context({**self._differs[context], **dict.fromkeys(names)})
 
     def begin(self, accepted: Accepted) -> frozenset[int]:
-        """Return the lexer contexts that are possible after the ignored text at the start of the text."""
+        """Return the lexer contexts that are possible after the ignored text at the start of the text.
+
+        `accepted` has the terminals that the lexer tries in the initial parser state.
+        """
         return self._contexts_after(accepted, _NONE)
 
     def step(self, name: str, context: int, accepted: Accepted) -> frozenset[int]:
         """Return the lexer contexts that are possible after a terminal and the ignored text after it.
+
+        There are none if the lexer cannot match the terminal in the lexer context before it.
 
         Args:
             name: The terminal.
