@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from guideway.engines.base import StepEngine
-from guideway.errors import AuthenticationError, EngineError, MissingDependencyError, ModelNotFoundError
+from guideway.errors import AuthenticationError, EngineError, MissingDependencyError, ModelNotFoundError, RemoteError
 from guideway.generation import Model
 from guideway.remote.model import RemoteModel, remote
 from guideway.tokenizers import Tokenizer
@@ -237,7 +237,7 @@ def _client(kind: str, base_url: str | None) -> Any:
 
     Raises:
         MissingDependencyError: The SDK is not installed.
-        AuthenticationError: See `sdk_client`.
+        AuthenticationError, RemoteError: See `sdk_client`.
     """
     library, maker, url = _CLIENTS[kind]
     try:
@@ -258,13 +258,19 @@ def sdk_client(provider: str, make: Callable[[], Any]) -> Any:
     """Return the client of an SDK that `make` makes.
 
     Raises:
-        AuthenticationError: The SDK refuses to make a client, usually because it finds no API key.
+        AuthenticationError: The SDK finds no API key.
+        RemoteError: The SDK refuses its settings, such as the URL or a proxy.
     """
     try:
         return make()
     except Exception as error:  # the SDKs raise different classes
-        message = f"no client for {provider} can be made, probably because no API key is set: {error}"
-        raise AuthenticationError(message, provider=provider) from error
+        if "key" in str(error).lower():
+            raise AuthenticationError(
+                f"no client for {provider} can be made, because no API key is set: {error}", provider=provider
+            ) from error
+        raise RemoteError(
+            f"no client for {provider} can be made, because of its settings: {error}", provider=provider
+        ) from error
 
 
 _CLIENTS = {

@@ -10,7 +10,7 @@ from typing import Any
 from guideway.constraints import Constraint, JsonSchema, PythonType
 from guideway.errors import InvalidTextError, MissingDependencyError
 from guideway.jsontext.encoder import write_json
-from guideway.jsontext.pointer import MISSING, child, unescape
+from guideway.jsontext.pointer import MISSING, target
 
 __all__ = ["Column", "column_of", "pyarrow"]
 
@@ -108,14 +108,8 @@ class _Types:
         return None
 
     def _referred(self, reference: str) -> Any:
-        if reference != "#" and not reference.startswith("#/"):  # an anchor, or another document
-            return None
-        found = self._document
-        for part in reference[1:].split("/")[1:]:
-            found = child(found, unescape(part))
-            if found is MISSING:
-                return None
-        return found
+        found = target(self._document, reference)
+        return None if found is MISSING else found
 
     def _kinds(self, schema: Mapping[str, Any]) -> set[str]:
         """Return the JSON types of the values of a schema, without null.

@@ -212,10 +212,11 @@ def test_types_of_columns(output: Any, text: str) -> None:
 
 
 def test_a_reference_by_an_anchor_is_not_the_root() -> None:
-    types = _Types({"type": "object", "$defs": {"a": {"$anchor": "name", "type": "string"}}})
+    types = _Types({"type": "object", "$defs": {"a": {"$anchor": "name", "type": "string"}, "b c": {"type": "null"}}})
     assert types._resolved({"$ref": "#name"}) is None  # so the column has JSON text
     assert types._resolved({"$ref": "other#/$defs/a"}) is None
     assert types._resolved({"$ref": "#/$defs/a"})["type"] == "string"
+    assert types._resolved({"$ref": "#/$defs/b%20c"})["type"] == "null"
     assert types._resolved({"$ref": "#"})["type"] == "object"
 
 

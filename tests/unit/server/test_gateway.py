@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import guideway as gw
-from guideway.errors import AuthenticationError
+from guideway.errors import AuthenticationError, RemoteError
 from guideway.generation import Model
 from guideway.pool import ModelSpec, Pool
 from guideway.remote import probe
@@ -219,6 +219,10 @@ def test_sources_of_upstreams(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (card.name, card.source, card.details["bytes"]) == ("gpt-x", "openai:gpt-x", 0)
     with pytest.raises(ValueError, match="an upstream must be a URL or the name of a model of an API"):
         upstream_models("tiny")
+    with monkeypatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", "http://localhost:port")
+        with pytest.raises(RemoteError, match="because of its settings: Invalid port"):
+            upstream_models("openai:gpt-x")
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(AuthenticationError, match="no API key is set"):
         upstream_models("openai:gpt-x")

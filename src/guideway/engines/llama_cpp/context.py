@@ -10,6 +10,7 @@ from typing import Any
 import llama_cpp as llama
 import numpy as np
 
+from guideway.engines.batching import CallCounts
 from guideway.engines.llama_cpp.log import listen, reason
 from guideway.engines.llama_cpp.running import Running
 from guideway.errors import EngineError, ModelNotFoundError
@@ -46,6 +47,7 @@ class Context:
         owner: A `llama_cpp.Llama` whose weights are used; None: the file is loaded.
 
     Attributes:
+        counts: The calls of `llama_decode` so far.
         cells: Number of cells when they are shared. All streams together have at most this number.
         separable: Whether sequences can have streams: on a CPU, for models with one ordinary KV cache. The cells of a
             sequence are moved as a state, whose format is known for these, and which a GPU copies slowly.
@@ -83,6 +85,7 @@ class Context:
         # Avoid multiples of 512. The channels of values are this number of cells apart, and a power of two would cause
         # cache conflicts (3 to 6 % of the time of a small model).
         self.cells = cells if cells % 512 else cells + 256
+        self.counts = CallCounts()
         self.handle: Any = None
         try:
             self.arrange(1)
@@ -121,7 +124,7 @@ class Context:
             )
         self.memory = llama.llama_get_memory(self.handle)
         batch = int(llama.llama_n_batch(self.handle))  # at most the number of cells; a larger batch aborts the process
-        self.running = Running(self.handle, batch, self.vocab_size, ordered=streams > 1)
+        self.running = Running(self.handle, batch, self.vocab_size, self.counts, ordered=streams > 1)
 
     @property
     def numbers(self) -> int:

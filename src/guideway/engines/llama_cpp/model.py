@@ -94,7 +94,7 @@ class LlamaCppEngine:
         self._arranger = Arranger(self._pool, unified=kv_unified)
         self.context_size, self.vocab_size = self._context.size, self._context.vocab_size
         self.supports_rollback = not self._context.recurrent
-        self.counts = self._context.running.counts
+        self.counts = self._context.counts
         """The calls of the model so far."""
         self.shortest_prefix = SHORTEST_PREFIX if self._context.recurrent else _SHORTEST_PREFIX
         if self.supports_rollback:  # kept prefixes need cells; states of recurrent models are in main memory

@@ -28,18 +28,16 @@ class Running:
         handle: The context.
         size: Maximum number of tokens per call.
         width: Size of the vocabulary.
+        counts: Counts the calls of `llama_decode`.
         ordered: Whether sequences are run in the order of their numbers. llama.cpp runs streams together that follow
             each other in the context and in the call.
-
-    Attributes:
-        counts: The calls of `llama_decode` so far.
     """
 
-    def __init__(self, handle: Any, size: int, width: int, *, ordered: bool = False) -> None:
+    def __init__(self, handle: Any, size: int, width: int, counts: CallCounts, *, ordered: bool = False) -> None:
         self._handle, self._size, self._ordered = handle, size, ordered
         self._batch = DecodeBatch(size)
         self._outputs = Outputs(width)
-        self.counts = CallCounts()
+        self._counts = counts
 
     def run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], *, every: bool = False) -> Logits:
         """Run new tokens of sequences and increase their `tip`.
@@ -62,7 +60,7 @@ class Running:
         if total == len(rows) <= self._size:  # one token per row: the common case
             self._batch.put(sequences, rows)
             self._decode(total)
-            self.counts.add(total, total, total)
+            self._counts.add(total, total, total)
             for sequence in sequences:
                 sequence.tip += 1
             return self._outputs.lent(self._handle, total)
@@ -71,7 +69,7 @@ class Running:
             wanted = self._batch.fill(columns, begin)
             self._decode(total)
             numbers = columns[2][begin : begin + self._size]
-            self.counts.add(len(set(numbers)), len(rows), len(numbers))
+            self._counts.add(len(set(numbers)), len(rows), len(numbers))
             if wanted:
                 lent = self._outputs.lent(self._handle, wanted)
                 blocks.append(lent if total <= self._size else lent.copy())

@@ -1007,6 +1007,8 @@ class _DecisionDiagram(Formulas):
             if var in self._value_of:
                 continue
             if key is None:
+                if bits == self._full[var]:  # no condition: `_by_cells` joins classes that leave equal formulas
+                    continue
                 holds, fails = self._parts[var]
                 chosen = holds if bits == 2 else fails
                 if (
@@ -1030,7 +1032,7 @@ class _DecisionDiagram(Formulas):
             if not bits & ABSENT:
                 part.required[key.name] = None
         for var, bits in cube.items():
-            if var in self._value_of:
+            if var in self._value_of and bits != self._full[var]:
                 owner, literal = self._value_of[var]
                 key = self._vars[owner]
                 if key is not None and cube.get(owner) != ABSENT:
