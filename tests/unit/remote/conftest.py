@@ -26,6 +26,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(mark)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _all_collected() -> Iterator[None]:
+    """Collect what the tests of a module left and froze: in a test of another folder, the warnings are errors."""
+    yield
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _collected() -> Iterator[None]:
     """Collect the clients of a test before the next test.

@@ -277,6 +277,7 @@ def test_a_model_that_cannot_be_loaded_is_named() -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "loading_failed")
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it collects what other tests left
 def test_loaded_objects_are_frozen_before_the_first_request(tiny: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full garbage collection of modules and models would stop all rounds for 0.1 s."""
     import gc
