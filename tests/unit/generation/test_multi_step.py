@@ -262,7 +262,8 @@ def test_rows_run_equal_numbers_of_forced_tokens() -> None:
     found = complete(model, requests, batch_size=4)
     assert [one.tokens for one in found] == [one.tokens for one in expected]
     assert [one.forced for one in found] == [one.forced for one in expected]
-    counts = [row for row in model.engine.counts if len(row) > 1]  # type: ignore[attr-defined]
+    assert isinstance(model.engine, Splitting)
+    counts = [row for row in model.engine.counts if len(row) > 1]
     few = [{count for count in row if count <= strides.FEW_TOKENS} for row in counts]
     assert all(len(row) == 1 for row in few)
     assert any(max(row) > strides.FEW_TOKENS for row in counts)

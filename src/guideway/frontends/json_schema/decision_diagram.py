@@ -150,9 +150,12 @@ def divide_objects(expander: Expander, conjunction: Conjunction) -> tuple[list[O
     """
     diagram = _DecisionDiagram(expander)
     try:
-        return diagram.run(conjunction)
-    finally:
+        found = diagram.run(conjunction)
+    except TooComplex:
         spend(_STEPS * diagram.work)
+        raise
+    spend(_STEPS * diagram.work)
+    return found
 
 
 class _DecisionDiagram(Formulas):
@@ -995,7 +998,8 @@ class _DecisionDiagram(Formulas):
 
         None if a contradiction shows that no object meets them.
         """
-        cube = one.cube
+        # An assertion that may hold or fail is no condition. A key that may have every value is one: it is mentioned.
+        cube = {var: bits for var, bits in one.cube.items() if self._is_key[var] or bits != self._full[var]}
         part = ObjectAssertions(counted_disjunctions=() if counted_disjunction is None else (counted_disjunction,))
         counted = counted_disjunction.readings if counted_disjunction else {}
         names: dict[str, Conjunction] = {}
@@ -1007,8 +1011,6 @@ class _DecisionDiagram(Formulas):
             if var in self._value_of:
                 continue
             if key is None:
-                if bits == self._full[var]:  # no condition: `_by_cells` joins classes that leave equal formulas
-                    continue
                 holds, fails = self._parts[var]
                 chosen = holds if bits == 2 else fails
                 if (
@@ -1032,7 +1034,7 @@ class _DecisionDiagram(Formulas):
             if not bits & ABSENT:
                 part.required[key.name] = None
         for var, bits in cube.items():
-            if var in self._value_of and bits != self._full[var]:
+            if var in self._value_of:
                 owner, literal = self._value_of[var]
                 key = self._vars[owner]
                 if key is not None and cube.get(owner) != ABSENT:

@@ -31,7 +31,7 @@ MAX_SPLITS = 100_000
 """The maximum number of steps of one division by cases."""
 
 MAX_WORK = 4 * MAX_SPLITS
-"""The maximum number of steps with those of formulas that are only looked at."""
+"""The maximum number of steps of one division, with the steps of formulas that are examined and do not change."""
 
 ABSENT = 1
 """The bit of the class "the key is absent"."""
@@ -127,7 +127,7 @@ class Formulas:
             raise TooComplex
 
     def _skim(self, parts: Sequence[Formula]) -> None:
-        """Count formulas that are looked at, most of which do not change."""
+        """Count formulas that are examined, most of which do not change."""
         self.work += len(parts) // 8
         if self.work > MAX_WORK:
             raise TooComplex

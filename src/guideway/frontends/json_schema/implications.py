@@ -184,8 +184,7 @@ class Implications:
             known[None] = _conditions_of(assumed, None)
         if others and not self._all(known[None], others):
             return False
-        names: dict[str, Any] = {}
-        names.update(required.names)
+        names: dict[str, Any] = {**required.names}
         if others:  # else nothing is required of other keys
             for rules in assumed.rule_sets:
                 names.update(rules.names)

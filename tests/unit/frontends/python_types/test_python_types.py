@@ -324,7 +324,7 @@ def test_unsupported_types_are_refused(annotation: Any) -> None:
 
 def test_sets_of_types_with_a_hash() -> None:
     assert of(set[Frozen]).parse('[{"first": 1}]') == {Frozen(1)}
-    assert of(set[tuple[int, Optional[str]]]).parse('[[1, "a"], [1, null]]') == {(1, "a"), (1, None)}  # noqa: UP045
+    assert of(set[tuple[int, str | None]]).parse('[[1, "a"], [1, null]]') == {(1, "a"), (1, None)}
 
 
 def test_non_constraints_are_refused_with_a_suggestion() -> None:
