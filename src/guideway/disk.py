@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import math
 import os
 import re
 import secrets
@@ -49,7 +48,7 @@ _STALE_SECONDS = 3600  # the writer of a temporary file that is older than this 
 _TOUCH_SECONDS = 60  # a read updates the time of last use only if it is older than this
 _DEFAULT_BYTES = 1 << 30
 _SCAN_SECONDS = 60  # `put` reads the folder again after this time
-_SCAN_SHARE = 64  # and after this process has written this share of the budget
+_SCAN_PARTS = 64  # `put` also reads it after this process has written the budget divided by this number
 
 _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 
@@ -95,7 +94,7 @@ class DiskCache:
         self.folder = root / f"guideway-cache-{FORMAT}"
         self.budget_bytes = budget_bytes
         self.statistics = DiskStatistics()
-        self._scanned = -math.inf  # when `trim` last read the folder
+        self._scanned = 0.0  # when `trim` last read the folder
         self._left = 0  # the bytes that `put` may write before `trim` reads the folder again
 
     def get(self, kind: str, key: str) -> memoryview | None:
@@ -124,8 +123,9 @@ class DiskCache:
     def put(self, kind: str, key: str, data: bytes | bytearray | memoryview) -> bool:
         """Store an entry, and evict the least recently used entries beyond the budget.
 
-        The folder can have thousands of files, so it is not read after each entry. While several processes write, the
-        entries can exceed the budget by a 64th of it for each process.
+        The folder can have thousands of files, so `put` reads it only if 60 seconds have passed, or if this process has
+        written a 64th of the budget or the free part of it. So several writing processes can together exceed the
+        budget, each by at most a 64th of it.
 
         Returns True if the entry was stored, and False if it is larger than the budget or cannot be written.
         """
@@ -175,15 +175,14 @@ class DiskCache:
             elif _TEMPORARY.fullmatch(name) and _is_orphan(name, status):
                 _remove(self.folder / name)
         self._scanned = time.monotonic()
-        self._left = min(self.budget_bytes - total, self.budget_bytes // _SCAN_SHARE)
-        if total <= self.budget_bytes:
-            return
-        for entry in self.entries():
-            if total <= self.budget_bytes * 9 // 10:  # leave room, so that not every write evicts
-                break
-            _remove(entry.path)
-            self.statistics.evicted += 1
-            total -= entry.size
+        if total > self.budget_bytes:
+            for entry in self.entries():
+                if total <= self.budget_bytes * 9 // 10:  # leave room, so that not every write evicts
+                    break
+                _remove(entry.path)
+                self.statistics.evicted += 1
+                total -= entry.size
+        self._left = min(self.budget_bytes - total, self.budget_bytes // _SCAN_PARTS)
 
     def verify(self) -> tuple[int, list[str]]:
         """Check every entry, and delete those that are damaged or that `_read` rejects.

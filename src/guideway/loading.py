@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -258,20 +259,21 @@ def sdk_client(provider: str, make: Callable[[], Any]) -> Any:
     """Return the client of an SDK that `make` makes.
 
     Raises:
-        AuthenticationError: The SDK finds no API key.
-        RemoteError: The SDK refuses its settings, such as the URL or a proxy.
+        AuthenticationError: The message of the SDK names an API key or credentials; usually none is set.
+        RemoteError: The SDK raised another error, for example because of the URL or a proxy.
     """
     try:
         return make()
     except Exception as error:  # the SDKs raise different classes
-        if "key" in str(error).lower():
+        if _NO_KEY.search(str(error)):
             raise AuthenticationError(
-                f"no client for {provider} can be made, because no API key is set: {error}", provider=provider
+                f"no client for {provider} can be made; probably no API key is set: {error}", provider=provider
             ) from error
-        raise RemoteError(
-            f"no client for {provider} can be made, because of its settings: {error}", provider=provider
-        ) from error
+        raise RemoteError(f"no client for {provider} can be made: {error}", provider=provider) from error
 
+
+_NO_KEY = re.compile(r"api.?key|credentials|missing key", re.IGNORECASE)
+"""What the messages of the SDKs about a missing API key contain."""
 
 _CLIENTS = {
     "openai": ("openai", "OpenAI", "base_url"),

@@ -10,7 +10,7 @@ from typing import Any
 from guideway.constraints import Constraint, JsonSchema, PythonType
 from guideway.errors import InvalidTextError, MissingDependencyError
 from guideway.jsontext.encoder import write_json
-from guideway.jsontext.pointer import MISSING, target
+from guideway.jsontext.pointer import target
 
 __all__ = ["Column", "column_of", "pyarrow"]
 
@@ -95,7 +95,7 @@ class _Types:
             reference, every = schema.get("$ref"), schema.get("allOf")
             parts = next((schema[name] for name in ("anyOf", "oneOf") if isinstance(schema.get(name), list)), None)
             if isinstance(reference, str):
-                schema = self._referred(reference)
+                schema = target(self._document, reference)
             elif parts is not None:
                 left = [one for one in parts if not (isinstance(one, Mapping) and one.get("type") == "null")]
                 if len(left) != 1:
@@ -106,10 +106,6 @@ class _Types:
             else:
                 return schema
         return None
-
-    def _referred(self, reference: str) -> Any:
-        found = target(self._document, reference)
-        return None if found is MISSING else found
 
     def _kinds(self, schema: Mapping[str, Any]) -> set[str]:
         """Return the JSON types of the values of a schema, without null.

@@ -16,7 +16,7 @@ class IdSet:
     """A set of strings, stored as 64-bit digests. Two different strings count as equal with probability 2**-64.
 
     Most digests are in a sorted array. Recent ones are in a Python set, which is merged into the array when it has
-    65,536 entries and an eighth of the size of the array.
+    at least 65,536 entries and at least an eighth of the number in the array.
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:

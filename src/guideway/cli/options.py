@@ -134,10 +134,11 @@ def constraint_of(
 
 
 def load_model(name: str, device: str | None, dtype: str | None, context_size: int | None) -> Model:
-    """Load a local model with the options of a command. Raises the errors of `guideway.load`.
+    """Load a local model with the options of a command.
 
     Raises:
         UsageError: The name is that of a model served by an API.
+        GuidewayError: As in `guideway.load`.
     """
     if is_remote(name):
         raise UsageError(f"this command needs a local model ({MODELS}), and {name} is served by an API")

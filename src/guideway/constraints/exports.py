@@ -135,6 +135,8 @@ def _derives(term: Term, productive: list[bool]) -> bool:
 
 
 def _pruned(term: Term, productive: list[bool]) -> Term:
+    if isinstance(term, (RuleRef, FixedText, Class)):  # most terms
+        return term
     match term:
         case TermChoice(parts):
             kept = tuple(_pruned(part, productive) for part in parts if _derives(part, productive))
@@ -142,7 +144,7 @@ def _pruned(term: Term, productive: list[bool]) -> Term:
         case Join(parts):
             flat: list[Term] = []
             for part in parts:
-                one = part if isinstance(part, (RuleRef, FixedText)) else _pruned(part, productive)
+                one = _pruned(part, productive)
                 flat += one.parts if isinstance(one, Join) else (one,)
             return flat[0] if len(flat) == 1 else Join(tuple(flat))
         case Times(part, least, most):
@@ -150,8 +152,6 @@ def _pruned(term: Term, productive: list[bool]) -> Term:
             if not _derives(part, productive) or most == 0:
                 return Join(())
             return inner if (least, most) == (1, 1) else Times(inner, least, most)
-        case _:
-            return term
 
 
 class _RulesWriter:
@@ -191,9 +191,9 @@ class _RulesWriter:
 
         `level` is the context. 0: an alternation may be there, 1: a sequence, 2: only the operand of a repetition.
         """
-        if isinstance(term, RuleRef):
-            return self._name(term.rule)
         match term:
+            case RuleRef(rule):  # first: most terms
+                return self._name(rule)
             case FixedText(text):
                 written: str = self._text(text)  # type: ignore[operator]  # a function
                 return f"({written})" if level == 2 and " " in written and len(text) > 1 else written

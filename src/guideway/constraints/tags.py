@@ -202,14 +202,17 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
             end = text.find(tag.end, first)
             while end >= 0:
                 after = end + len(tag.end)
-                if self._may_follow(text, after):
-                    with suppress(InvalidTextError):
+                if self._can_end(text, after):
+                    with suppress(InvalidTextError):  # the content may contain the end text: try the next occurrence
                         return Tagged(tag, tag.content.parse(text[first:end])), after
                 end = text.find(tag.end, end + 1)
         raise InvalidTextError(f"expected the end of the tag that begins with {text[start : start + 40]!r}")
 
-    def _may_follow(self, text: str, at: int) -> bool:
-        """Return whether the text from the index `at` on may follow a tag, as far as the `separator` decides it."""
+    def _can_end(self, text: str, at: int) -> bool:
+        """Return whether a tag may end at the index `at`.
+
+        Without a `separator`, always. With one, if the text ends there, or the separator and the beginning of a tag follow.
+        """
         if self.separator is None or at == len(text):
             return True
         following = at + len(self.separator)

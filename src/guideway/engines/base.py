@@ -251,7 +251,8 @@ def runs_prompts_separately(engine: StepEngine) -> bool:
 def splits_rows(engine: StepEngine) -> bool:
     """Return the attribute `splits_rows` of an engine; False if it has none.
 
-    It is true if `forward` may run rows with one new token and rows with a few more in different calls of the model.
+    It is true if `forward` runs rows with equal numbers of new tokens in one call of the model, also if they have
+    different numbers of cached tokens, but may run rows with different numbers in several calls.
     """
     return bool(getattr(engine, "splits_rows", False))
 

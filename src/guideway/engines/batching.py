@@ -14,9 +14,9 @@ __all__ = ["CALL_TOKENS", "DEVICE_CALL_TOKENS", "PROMPT_TOKENS", "CallCounts", "
 
 
 PROMPT_TOKENS = 8
-"""A call with more tokens per row than this is a call for prompts.
+"""A group with more tokens per row than this, on average, counts as a call for prompts.
 
-Most of its time depends on its tokens, so that several rows in one call take about as long as one call for each row.
+Its time depends mostly on its tokens, so joining its rows saves little. So `CallCounts.filled` leaves it out.
 """
 
 
@@ -26,7 +26,7 @@ class CallCounts:
 
     Attributes:
         calls: The number of groups. An engine may call its model several times for a group with long prompts.
-        prompt_calls: The number of groups with more than `PROMPT_TOKENS` tokens per row.
+        prompt_calls: The number of groups with more than `PROMPT_TOKENS` tokens per row, on average.
         rows: The sum of the numbers of rows of the other groups.
         active: The sum, over these other groups, of the number of rows that `forward` was called with.
         tokens: The number of tokens that ran in all groups, without padding.
@@ -39,7 +39,13 @@ class CallCounts:
     tokens: int = 0
 
     def add(self, rows: int, active: int, tokens: int) -> None:
-        """Count one group of `rows` rows with together `tokens` tokens, of `active` rows of `forward`."""
+        """Count one group.
+
+        Args:
+            rows: The number of its rows.
+            active: The number of rows that `forward` was called with.
+            tokens: The number of tokens of the group, without padding.
+        """
         self.calls += 1
         self.tokens += tokens
         if tokens > PROMPT_TOKENS * rows:
@@ -50,7 +56,10 @@ class CallCounts:
 
     @property
     def filled(self) -> float:
-        """`rows` divided by `active`: 1.0 if all rows of `forward` always ran together, or if nothing ran."""
+        """`rows` divided by `active`, without the groups for prompts.
+
+        1.0: all rows of `forward` always ran together, or only prompts ran, or nothing.
+        """
         return self.rows / self.active if self.active else 1.0
 
 

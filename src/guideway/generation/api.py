@@ -115,8 +115,8 @@ def generate(
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the value, and `on_invalid="return"` is not given or
-            does not apply, because `output` is not a Python type.
+        InvalidTextError: A validator rejected the value. Not raised if `output` is a Python type and
+            `on_invalid="return"` is given.
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.
@@ -204,8 +204,8 @@ def complete(
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the value, and `on_invalid="return"` is not given or
-            does not apply, because `output` is not a Python type.
+        InvalidTextError: A validator rejected the value. Not raised if `output` is a Python type and
+            `on_invalid="return"` is given.
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.
@@ -267,8 +267,8 @@ def extract(model: AnyModel, text: str | list[str], output: object, **options: A
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the value, and `on_invalid="return"` is not given or
-            does not apply, because `output` is not a Python type. Or the record of an example does not fit `output`.
+        InvalidTextError: A validator rejected the value. Not raised if `output` is a Python type and
+            `on_invalid="return"` is given. Or the record of an example does not fit `output`.
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.
@@ -356,8 +356,8 @@ def stream(
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the value, and `on_invalid="return"` is not given or
-            does not apply, because `output` is not a Python type.
+        InvalidTextError: A validator rejected the value. Not raised if `output` is a Python type and
+            `on_invalid="return"` is given.
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.
@@ -401,8 +401,8 @@ def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpac
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the value, and `on_invalid="return"` is not given or
-            does not apply, because `output` is not a Python type.
+        InvalidTextError: A validator rejected the value. Not raised if `output` is a Python type and
+            `on_invalid="return"` is given.
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.
@@ -442,8 +442,8 @@ def stream_extract(model: AnyModel, text: str, output: object, **options: Any) -
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
             each continuation contained a banned string, or could not be completed within `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the value, and `on_invalid="return"` is not given or
-            does not apply, because `output` is not a Python type. Or the record of an example does not fit `output`.
+        InvalidTextError: A validator rejected the value. Not raised if `output` is a Python type and
+            `on_invalid="return"` is given. Or the record of an example does not fit `output`.
         ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.

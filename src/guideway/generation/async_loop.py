@@ -179,7 +179,7 @@ class Loop:
                 calls = list(self._calls)
                 self._running = bool(calls)
                 if not calls:
-                    self._deferral = Deferral()  # the old one has rows, whose sessions would keep the model
+                    self._deferral = Deferral()  # the old one refers to rows, whose sessions would keep the model
             with self.outbox if calls else nullcontext():  # without calls, another thread may use the outbox now
                 for call in ended:
                     _tell(call, None)

@@ -15,7 +15,7 @@ import numpy as np
 from guideway import masks
 from guideway.errors import ConstraintError, LimitExceededError
 from guideway.jsontext.encoder import write_json
-from guideway.jsontext.pointer import MISSING, pointer, target, unescape
+from guideway.jsontext.pointer import pointer, target, unescape
 from guideway.jsontext.tokens import located
 from guideway.sampling import TokenLogprobs
 from guideway.sampling.report import log_softmax
@@ -154,7 +154,7 @@ def _alternatives(document: Mapping[str, Any], schema: Any) -> list[Any]:
         if not isinstance(one, Mapping):
             made.append(one)
         elif isinstance(reference := one.get("$ref"), str):
-            todo.append(None if (found := target(document, reference)) is MISSING else found)
+            todo.append(target(document, reference))
         elif isinstance(branches := one.get("anyOf", one.get("oneOf")), list):
             todo += branches
         else:

@@ -27,32 +27,33 @@ Other threads that use the model wait for about this time, or for one pass. The 
 to this time.
 """
 
-FEW_TOKENS = 8
-"""Rows with at most this number of tokens to run can run equal numbers of tokens (`_Waiting`)."""
+EQUAL_TOKENS = 8
+"""The maximum number of waiting tokens of a row that `_Waiting` divides over several passes. Rows with more run all."""
 
 
 class _Waiting:
     """The tokens of rows that the model must run before the next draw.
 
-    If the engine splits rows (`engines.base.splits_rows`), rows with at most `FEW_TOKENS` tokens run equal numbers of
-    them in a pass, so that all run in one call of the model. A row whose other tokens are left does not draw.
+    If the engine splits rows (`engines.base.splits_rows`), each pass runs the same number of tokens of all rows with at
+    most `EQUAL_TOKENS` waiting tokens: the smallest number that waits in one of them. So these rows run in one call of
+    the model. A row with tokens left does not draw.
 
     Attributes:
         left: The tokens of each row that run in later passes.
     """
 
-    def __init__(self, count: int, *, equal: bool) -> None:
-        self.left: list[list[int]] = [[]] * count
+    def __init__(self, *, equal: bool) -> None:
+        self.left: list[list[int]] = []
         self._equal = equal
 
     def first(self, ids: list[list[int]]) -> list[list[int]]:
         """Return the tokens that run in the next pass. `ids`: all tokens of each row that wait."""
-        few = [len(row) for row in ids if len(row) <= FEW_TOKENS] if self._equal else []
+        few = [len(row) for row in ids if len(row) <= EQUAL_TOKENS] if self._equal else []
         if not few or (count := min(few)) == max(few):
             self.left = [[]] * len(ids)
             return ids
-        self.left = [row[count:] if len(row) <= FEW_TOKENS else [] for row in ids]
-        return [row[:count] if len(row) <= FEW_TOKENS else row for row in ids]
+        self.left = [row[count:] if len(row) <= EQUAL_TOKENS else [] for row in ids]
+        return [row[:count] if len(row) <= EQUAL_TOKENS else row for row in ids]
 
 
 def stride(rows: Sequence[Row]) -> None:
@@ -90,7 +91,7 @@ def stride(rows: Sequence[Row]) -> None:
     model, count = sessions[0].model, len(rows)
     plans = [session._plan() for session in sessions]
     before, waiting = [cache for cache, _ in plans], [ids for _, ids in plans]
-    pending = _Waiting(count, equal=count > 1 and splits_rows(model.engine))
+    pending = _Waiting(equal=count > 1 and splits_rows(model.engine))
     made = model.run(decode_steps, model.engine, pending.first(waiting), before, draw)
     running = (perf_counter() - begun - drawing) / count
     for row, cache, past, (start, seconds, masking) in zip(rows, made, before, starts, strict=True):

@@ -238,7 +238,7 @@ def with_options(*names: str, more: Mapping[str, Option] | None = None, typed: t
     return decorate
 
 
-@cached(256)
+@cached(256)  # several functions have the same options
 def _paragraph(name: str, meaning: str) -> str:
     indent = " " * 8
     return textwrap.fill(f"{name}: {meaning}", 118, initial_indent=indent, subsequent_indent=indent + " " * 4)

@@ -297,7 +297,10 @@ class CallsProgress:
         return True
 
     def finish(self) -> None:
-        """End the text. Text that could have been the beginning of a marker or of a call becomes part of `data`."""
+        """End the text. Text that could have been the beginning of the first marker or of a call becomes part of `data`.
+
+        A beginning of the end marker of the reasoning is left out.
+        """
         if self._thoughts is not None:
             self._held += self._thoughts.finish()
         if not self._in_calls:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from guideway.frontends.json_schema.schema_copy import copied
-from guideway.jsontext.pointer import MISSING, target
+from guideway.jsontext.pointer import target
 
 __all__ = ["ExtractionPrompt", "PromptFunction", "extraction_prompt", "shape"]
 
@@ -149,7 +149,7 @@ class _Writer:
         if isinstance(values := schema.get("enum"), list):
             return _union([_value(value) for value in values[: MAX_CHOICES + 1]])
         if isinstance(reference := schema.get("$ref"), str):
-            return self.write(self._resolve(reference), depth - 1)
+            return self.write(target(self._document, reference), depth - 1)  # for None, it returns "any"
         for keyword in ("anyOf", "oneOf"):
             if isinstance(branches := schema.get(keyword), list):
                 return _union([self.write(branch, depth - 1) for branch in branches[: MAX_CHOICES + 1]])
@@ -198,11 +198,6 @@ class _Writer:
         if isinstance(leading, list) and leading:
             return "[" + ", ".join(self.write(item, depth - 1) for item in leading[:MAX_CHOICES]) + "]"
         return f"[{self.write(schema.get('items', {}), depth - 1)}]"
-
-    def _resolve(self, reference: str) -> object:
-        """Return the sub-schema of a reference. None: `target` finds none; `write` returns "any" for None."""
-        found: object = target(self._document, reference)
-        return None if found is MISSING else found
 
 
 def _value(value: object) -> str:

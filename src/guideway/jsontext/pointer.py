@@ -127,14 +127,15 @@ def child(value: object, name: str) -> Any:
 
 
 def target(document: object, reference: str) -> Any:
-    """Return the value in a document to which a `$ref` refers; `MISSING`: there is none.
+    """Return the value in a document to which a `$ref` refers; None: there is none.
 
-    References are "#" (the document), or "#" and a JSON Pointer. All others, such as anchors ("#name"), give `MISSING`.
+    Only "#" (the document) and "#" with a JSON Pointer, which may be percent-encoded, are followed. Anchors ("#name")
+    and references to other documents give None.
     """
     if reference != "#" and not reference.startswith("#/"):
-        return MISSING
+        return None
     found: Any = document
     for part in unquote(reference[1:]).split("/")[1:]:
         if (found := child(found, unescape(part))) is MISSING:
-            return MISSING
+            return None
     return found

@@ -32,6 +32,7 @@ from guideway.remote.adapters.base import late_error, text_of
 from guideway.remote.answer_text import VisibleText
 from guideway.remote.check import StreamCheck, automaton_of
 from guideway.remote.first_tokens import most_probable
+from guideway.remote.fragments import schema_in
 from guideway.remote.plan import RemotePlan
 from guideway.remote.received import MAX_QUOTED, ReceivedAnswer
 from guideway.remote.repair import repaired
@@ -351,7 +352,7 @@ class Dialogue:
         if self._shown:
             return False
         other = self._next_plan(plan)
-        while other is not None and refused is not None and _schema_in(other.sent) == refused:
+        while other is not None and refused is not None and schema_in(other.sent) == refused:
             other = self._next_plan(other)
         if other is None or not self._may_ask():
             return False
@@ -451,7 +452,7 @@ class Dialogue:
         )
         if too_large and self.plan is not None and self.plan.sent:
             self._note(str(error))
-            schema = _schema_in(self.plan.sent)
+            schema = schema_in(self.plan.sent)
             if self._on_other_route(self.plan, schema):
                 return
             self._error = LimitExceededError(f"{error}{heaviest(schema)}")
@@ -591,22 +592,3 @@ class Dialogue:
             self._waiting = False
             self._answer.stop()
             self._note("cancelled")
-
-
-_SCHEMA_NAMES = ("schema", "response_json_schema", "input_schema", "parameters", "value")
-"""The names of the members that contain a JSON Schema, in the fragments of `SCHEMA_FORMS`."""
-
-
-def _schema_in(sent: Any) -> Any:
-    """Return the JSON Schema in a request fragment; None if it has none."""
-    todo = [sent]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, dict):
-            for name, value in one.items():
-                if name in _SCHEMA_NAMES and isinstance(value, dict):
-                    return value
-                todo.append(value)
-        elif isinstance(one, list):
-            todo += one
-    return None

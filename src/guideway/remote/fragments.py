@@ -13,7 +13,7 @@ from typing import Any, Literal
 from guideway.constraints import Constraint, to_wire
 from guideway.remote.capabilities import Capabilities
 
-__all__ = ["GRAMMAR_FORMS", "REGEX_FORMS", "SCHEMA_FORMS", "STRUCTURAL_FORMS", "wire_fragment"]
+__all__ = ["GRAMMAR_FORMS", "REGEX_FORMS", "SCHEMA_FORMS", "STRUCTURAL_FORMS", "schema_in", "wire_fragment"]
 
 
 def _schema_fragment(given: Capabilities, schema: dict[str, Any]) -> dict[str, Any]:
@@ -46,6 +46,25 @@ SCHEMA_FORMS: dict[str, Callable[[Capabilities, dict[str, Any]], dict[str, Any]]
     "tgi_json": lambda _, schema: {"response_format": {"type": "json", "value": schema}},
 }
 """By route: the function that returns the fragment of a request with a JSON Schema."""
+
+_SCHEMA_NAMES = ("schema", "response_json_schema", "input_schema", "parameters", "value")
+"""The names of the members that contain a JSON Schema, in the fragments of `SCHEMA_FORMS`."""
+
+
+def schema_in(sent: Any) -> Any:
+    """Return the JSON Schema in a fragment of `SCHEMA_FORMS`; None if it has none."""
+    todo = [sent]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            for name, value in one.items():
+                if name in _SCHEMA_NAMES and isinstance(value, dict):
+                    return value
+                todo.append(value)
+        elif isinstance(one, list):
+            todo += one
+    return None
+
 
 REGEX_FORMS: dict[str, tuple[Literal["rust", "python"], Callable[[str], dict[str, Any]]]] = {
     "vllm_regex": ("rust", lambda text: {"extra_body": {"structured_outputs": {"regex": text}}}),

@@ -23,9 +23,8 @@ from typing import Any
 
 from guideway.errors import LimitExceededError
 from guideway.jsontext.encoder import identity, write_json
-from guideway.jsontext.pointer import pointer
+from guideway.jsontext.pointer import pointer, target
 from guideway.remote.codecs import (
-    ABSENT,
     Codec,
     IdentityCodec,
     JsonTextCodec,
@@ -318,51 +317,38 @@ class _SchemaRewriter:
 
     # -- references
 
-    def _reference(self, target: Any, place: str, opened: bool) -> Result:
-        found = self._resolved(target)
-        if found is ABSENT:
+    def _reference(self, reference: Any, place: str, opened: bool) -> Result:
+        found = self._resolved(reference)
+        if found is None:
             self._note(place, "$ref", "checked_locally")
             return self._text(place)
-        if target in self._open and not (self._subset.recursion and self._subset.references):
+        if reference in self._open and not (self._subset.recursion and self._subset.references):
             self._note(place, "$ref", "provider_superset", f"recursion {_TEXT_DETAIL}")
             return self._text(place)
         if not self._subset.references:
-            self._open.append(target)
+            self._open.append(reference)
             try:
                 return self._lower(found, place, opened)
             finally:
                 self._open.pop()
-        if (target, opened) not in self._known:
+        if (reference, opened) not in self._known:
             name = f"d{len(self._known)}"
             later = LaterCodec()
-            self._known[target, opened] = name, later
-            self._open.append(target)
+            self._known[reference, opened] = name, later
+            self._open.append(reference)
             self._definitions[name] = {}
-            sent, later.of = self._lower(found, target[1:], opened)
+            sent, later.of = self._lower(found, reference[1:], opened)
             self._open.pop()
             self._definitions[name] = sent
         self._note(place, "$ref", "provider")
-        name, later = self._known[target, opened]
+        name, later = self._known[reference, opened]
         sent = self._definitions[name]
-        if not sent or target in self._open or not _is_small(sent):
+        if not sent or reference in self._open or not _is_small(sent):
             return {"$ref": f"#/$defs/{name}"}, later
         return dict(sent), later
 
-    def _resolved(self, target: Any) -> Any:
-        if not isinstance(target, str) or not (target == "#" or target.startswith("#/")):
-            return ABSENT
-        at = self._root
-        for name in target[2:].split("/") if len(target) > 1 else ():
-            name = name.replace("~1", "/").replace("~0", "~")
-            if isinstance(at, dict) and name in at:
-                at = at[name]
-            elif isinstance(at, list) and name.isdecimal() and len(name) < 10 and int(name) < len(at):
-                at = at[int(name)]
-            else:
-                return ABSENT
-        if isinstance(self._root, dict) and ("$id" in self._root or "id" in self._root) and "%" in target:
-            return ABSENT
-        return at
+    def _resolved(self, reference: Any) -> Any:
+        return target(self._root, reference) if isinstance(reference, str) else None
 
     # -- conjunctions
 

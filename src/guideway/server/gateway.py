@@ -292,11 +292,13 @@ def upstream_models(source: str, options: Mapping[str, Any] | None = None) -> Up
         ValueError: The source is neither a URL nor such a name.
         MissingDependencyError: The package of the provider is not installed.
         AuthenticationError: No API key is set.
+        RemoteError: The SDK refuses its settings, such as the URL.
     """
     kind, _, name = source.partition(":")
     if kind in ("http", "https"):
         key = os.environ.get("OPENAI_API_KEY") or "none"
-        client = _module("openai", "openai").AsyncOpenAI(base_url=source, api_key=key, max_retries=0)
+        sdk = _module("openai", "openai")
+        client = sdk_client("openai", lambda: sdk.AsyncOpenAI(base_url=source, api_key=key, max_retries=0))
         return UpstreamModels(client, shown=_without_secrets(source), options=options)
     if not is_remote(source):
         raise ValueError(

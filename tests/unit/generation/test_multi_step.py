@@ -264,7 +264,7 @@ def test_rows_run_equal_numbers_of_forced_tokens() -> None:
     assert [one.forced for one in found] == [one.forced for one in expected]
     assert isinstance(model.engine, Splitting)
     counts = [row for row in model.engine.counts if len(row) > 1]
-    few = [{count for count in row if count <= strides.FEW_TOKENS} for row in counts]
+    few = [{count for count in row if count <= strides.EQUAL_TOKENS} for row in counts]
     assert all(len(row) == 1 for row in few)
-    assert any(max(row) > strides.FEW_TOKENS for row in counts)
-    assert any(1 < max(row) <= strides.FEW_TOKENS for row in counts)
+    assert any(max(row) > strides.EQUAL_TOKENS for row in counts)
+    assert any(1 < max(row) <= strides.EQUAL_TOKENS for row in counts)

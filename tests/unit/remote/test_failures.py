@@ -29,8 +29,8 @@ from guideway.remote import Prices, RateLimit
 from guideway.remote.adapters import Event as Part, Request
 from guideway.remote.answer_text import Echo
 from guideway.remote.capabilities import Capabilities
-from guideway.remote.dialogue import Dialogue, FailureSettings, _schema_in
-from guideway.remote.fragments import SCHEMA_FORMS
+from guideway.remote.dialogue import Dialogue, FailureSettings
+from guideway.remote.fragments import SCHEMA_FORMS, schema_in
 from guideway.remote.repair import repaired
 from guideway.testing import Answer, ProviderRequest
 from tests.helpers.remote_clients import SECRET, TEXT, Event, model_of, served
@@ -275,7 +275,7 @@ def test_a_refused_schema_takes_the_next_route() -> None:
 @pytest.mark.parametrize("name", ["openai", "anthropic", "google"])
 def test_the_schema_of_a_fragment_is_found(route: str, name: str) -> None:
     schema = {"type": "object", "properties": {"value": {"type": "string"}, "schema": {}}}
-    assert _schema_in(SCHEMA_FORMS[route](Capabilities(name), schema)) == schema
+    assert schema_in(SCHEMA_FORMS[route](Capabilities(name), schema)) == schema
 
 
 def _streamed(**options: Any) -> Dialogue:

@@ -217,11 +217,13 @@ def test_sources_of_upstreams(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-secret")
     (card,) = upstream_models("openai:gpt-x").cards()
     assert (card.name, card.source, card.details["bytes"]) == ("gpt-x", "openai:gpt-x", 0)
+    with pytest.raises(RemoteError, match="Invalid port"):
+        upstream_models("http://localhost:port/v1")
     with pytest.raises(ValueError, match="an upstream must be a URL or the name of a model of an API"):
         upstream_models("tiny")
     with monkeypatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", "http://localhost:port")
-        with pytest.raises(RemoteError, match="because of its settings: Invalid port"):
+        with pytest.raises(RemoteError, match="no client for openai can be made: Invalid port"):
             upstream_models("openai:gpt-x")
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(AuthenticationError, match="no API key is set"):

@@ -47,7 +47,7 @@ class Context:
         owner: A `llama_cpp.Llama` whose weights are used; None: the file is loaded.
 
     Attributes:
-        counts: The calls of `llama_decode` so far.
+        counts: The groups of rows that ran so far. Each call of `llama_decode` is one group.
         cells: Number of cells when they are shared. All streams together have at most this number.
         separable: Whether sequences can have streams: on a CPU, for models with one ordinary KV cache. The cells of a
             sequence are moved as a state, whose format is known for these, and which a GPU copies slowly.

@@ -95,7 +95,7 @@ class LlamaCppEngine:
         self.context_size, self.vocab_size = self._context.size, self._context.vocab_size
         self.supports_rollback = not self._context.recurrent
         self.counts = self._context.counts
-        """The calls of the model so far."""
+        """The groups of rows that ran so far. Each call of `llama_decode` is one group."""
         self.shortest_prefix = SHORTEST_PREFIX if self._context.recurrent else _SHORTEST_PREFIX
         if self.supports_rollback:  # kept prefixes need cells; states of recurrent models are in main memory
             self.prefix_limit = self._context.cells * self._context.cell_bytes
@@ -116,7 +116,10 @@ class LlamaCppEngine:
             return logits[0], made
         self._check_open()
         check_rows(self, rows, caches)
-        found = [run_state(self._context, self._pool, row, one) for row, one in zip(rows, caches, strict=True)]
+        found = [
+            run_state(self._context, self._pool, row, one, active=len(rows))
+            for row, one in zip(rows, caches, strict=True)
+        ]
         return np.array([logits for logits, _ in found]), [state for _, state in found]
 
     def forward_all(

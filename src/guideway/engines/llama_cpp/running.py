@@ -39,8 +39,17 @@ class Running:
         self._outputs = Outputs(width)
         self._counts = counts
 
-    def run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], *, every: bool = False) -> Logits:
+    def run(
+        self,
+        sequences: Sequence[Begun],
+        rows: Sequence[Sequence[int]],
+        *,
+        every: bool = False,
+        active: int | None = None,
+    ) -> Logits:
         """Run new tokens of sequences and increase their `tip`.
+
+        `active`: the number of rows that `forward` was called with, for the counts; None: these rows are all.
 
         Returns one row of logits after the last token of each sequence or, if `every`, after each token. The rows are
         in the order of the sequences, then of their tokens.
@@ -51,16 +60,19 @@ class Running:
             numbers = [sequence.number for sequence in sequences]
             order = sorted(range(len(rows)), key=numbers.__getitem__)
             if order != list(range(len(rows))):
-                logits = self._run([sequences[i] for i in order], [rows[i] for i in order], every=every)
+                logits = self._run([sequences[i] for i in order], [rows[i] for i in order], every, active)
                 return logits[_places([len(row) if every else 1 for row in rows], order)]
-        return self._run(sequences, rows, every=every)
+        return self._run(sequences, rows, every, active)
 
-    def _run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], *, every: bool) -> Logits:
+    def _run(
+        self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], every: bool, active: int | None
+    ) -> Logits:
+        active = active or len(rows)
         total = len(rows[0]) if len(rows) == 1 else sum(map(len, rows))
         if total == len(rows) <= self._size:  # one token per row: the common case
             self._batch.put(sequences, rows)
             self._decode(total)
-            self._counts.add(total, total, total)
+            self._counts.add(total, active, total)
             for sequence in sequences:
                 sequence.tip += 1
             return self._outputs.lent(self._handle, total)
@@ -69,7 +81,7 @@ class Running:
             wanted = self._batch.fill(columns, begin)
             self._decode(total)
             numbers = columns[2][begin : begin + self._size]
-            self._counts.add(len(set(numbers)), len(rows), len(numbers))
+            self._counts.add(len(set(numbers)), active, len(numbers))
             if wanted:
                 lent = self._outputs.lent(self._handle, wanted)
                 blocks.append(lent if total <= self._size else lent.copy())

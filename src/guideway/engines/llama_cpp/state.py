@@ -18,11 +18,11 @@ LLAMA = ArrayOps(concat=np.concatenate, to_numpy=np.ascontiguousarray, from_nump
 
 
 def run_state(
-    context: Context, pool: SequencePool, row: Sequence[int], cache: Cache | None
+    context: Context, pool: SequencePool, row: Sequence[int], cache: Cache | None, *, active: int
 ) -> tuple[Logits, StateCache]:
     """Run the new tokens of a row after a state, in a temporary sequence. Raises `EngineError`.
 
-    `cache`: the state; None: the initial state.
+    `cache`: the state; None: the initial state. `active`: as for `Running.run`.
     """
     # When this function returns, the sequence is garbage-collected. A later call releases its number.
     sequence = pool.take()
@@ -30,5 +30,5 @@ def run_state(
         own = own_state(cache, LLAMA)
         sequence.tip = own.length
         context.put_state(sequence.number, own.whole, sequence.tip)
-    logits = context.running.run([sequence], [row])[0].copy()
+    logits = context.running.run([sequence], [row], active=active)[0].copy()
     return logits, StateCache(LLAMA, context.state(sequence.number), sequence.tip)

@@ -83,7 +83,7 @@ class Blocks:
     several calls, so the number of used bytes varies within a step. Blocks of less than `_MAPPED` bytes are not kept.
 
     The unused blocks may always have `KEPT_BYTES`. While a block is used, they may have more: used and unused blocks
-    together may have 1.25 times as many bytes as were used at the same time recently, in the last `PERIOD` to
+    together may have 1.25 times as many bytes as were used at the same time in the last `PERIOD` to
     `2 * PERIOD` requests. When a block is given back, and before one is used, the unused blocks that were given back
     first are released until the limit is met.
     """

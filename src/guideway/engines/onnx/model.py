@@ -141,7 +141,7 @@ class OnnxEngine:
     @property
     def splits_rows(self) -> bool:
         """See `engines.base.splits_rows`."""
-        return self.pads_rows and self._call_tokens == CALL_TOKENS
+        return self.pads_rows and self.runs_prompts_separately
 
     @cached_property
     def batch_tolerance(self) -> float:
