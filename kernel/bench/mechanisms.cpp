@@ -1,7 +1,8 @@
 // What masks cost with some mechanisms of tuning.h off: for benchmarks/bench_mechanisms.py, which writes the input.
 //
-//   mechanisms FILE PASSES [NAME...]     NAME: a mechanism that is off; each pass begins with an empty store
-//                                 (0: one pass, without a digest)
+//   mechanisms FILE PASSES [NAME...]
+//
+// PASSES: each begins with an empty store; 0: one pass, without a digest. NAME: a mechanism that is off.
 //
 // FILE: 32-bit words, in lists that begin with their length. A token block and its length in bytes; the vocabulary's file;
 // the tokens that end texts; then for each case its program, its number of texts, and the tokens of each text.

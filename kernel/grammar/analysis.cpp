@@ -133,10 +133,10 @@ private:
     ByteSet alphabet(const AnalysedNode& c) const {
         ByteSet made;
         if (c.kind != NodeKind::object && c.kind != NodeKind::array) return ByteSet::range(0, 255);
-        const Punctuation& marks = *c.punctuation;
-        for (const std::string* text : {&marks.open, &marks.comma, &marks.colon, &marks.close})
+        const Punctuation& punctuation = *c.punctuation;
+        for (const std::string* text : {&punctuation.open, &punctuation.comma, &punctuation.colon, &punctuation.close})
             for (char b : *text) made.insert(static_cast<std::uint8_t>(b));
-        if (marks.space)
+        if (punctuation.space)
             for (char b : {' ', '\t', '\n', '\r'}) made.insert(static_cast<std::uint8_t>(b));
         auto begin = [&](const Readings& value) {
             for (const Reading& r : value) made |= nodes_[r.node].first;
@@ -182,10 +182,10 @@ private:
         AnalysedNode leaf;
         leaf.expr = box(std::move(boxed), array);
         if (leaf.expr == kNone) return;
-        const Punctuation& marks = *nodes_[array].punctuation;
-        leaf.follow.insert(byte_at(marks.comma, 0));
-        leaf.follow.insert(byte_at(marks.close, 0));
-        if (marks.space)
+        const Punctuation& punctuation = *nodes_[array].punctuation;
+        leaf.follow.insert(byte_at(punctuation.comma, 0));
+        leaf.follow.insert(byte_at(punctuation.close, 0));
+        if (punctuation.space)
             for (char s : {' ', '\t', '\n', '\r'}) leaf.follow.insert(static_cast<std::uint8_t>(s));
         leaves.push_back(static_cast<std::uint32_t>(nodes_.size()));
         nodes_.push_back(std::move(leaf));

@@ -1,5 +1,5 @@
-// The graph-structured stack: in grammars that share stacks, paths that meet are followed together. gss.cpp says which
-// grammars these are: neither all that are recursive, nor only these.
+// The graph-structured stack: in grammars that share stacks, paths that meet are followed together. Most recursive
+// grammars share stacks, and some others (gss.cpp).
 #pragma once
 
 #include <cstdint>

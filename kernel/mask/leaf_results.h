@@ -165,9 +165,9 @@ private:
     FlatMap<ResultKey, Known, ResultKeyHash> memo_;
     std::unordered_map<ResultKey, SupersetBounds, ResultKeyHash> superset_bounds_;
     std::unordered_map<ResultKey, Rounds, ResultKeyHash> rounds_;
-    std::uint32_t structural_[PlainTokens::kinds] = {};                   // suffix tries of structural tokens
-    std::vector<std::pair<ByteSet, std::uint32_t>> few_;                  // their suffix tries; kVocabularyTrie: too many tokens
-    std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
+    std::uint32_t structural_[PlainTokens::kinds] = {};   // suffix tries of structural tokens
+    std::vector<std::pair<ByteSet, std::uint32_t>> few_;  // suffix tries of the tokens of these bytes; kVocabularyTrie: too many
+    std::vector<std::uint32_t> all_;                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens, by number of characters
     std::vector<std::uint32_t> longest_first_;                            // tokens of kNear bytes or more, by their bytes
     std::vector<std::uint8_t> characters_;                                // by token, as `SubtreeAlphabets` counts them

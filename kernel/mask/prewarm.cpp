@@ -30,7 +30,7 @@ void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
                 const ExprId state = quoted ? pool.dfa.derivative(c.expr, '"') : c.expr;
                 if (state <= kEmpty) continue;
                 if (before - fuel_.left() > kEnough || used() > budget_) return;
-                results_.run(machine, 0, {n, state, 0, kBottom});
+                results_.run(machine, kVocabularyTrie, {n, state, 0, kBottom});
             }
     });
     count_learned(*at_);

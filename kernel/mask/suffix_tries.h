@@ -1,7 +1,7 @@
 // What is left of the vocabulary's tokens after a component that has taken their beginnings: tries, each kept once.
 //
 // As an argument or in a key, number 0 is the vocabulary's trie (kVocabularyTrie). As the suffix trie of a result, 0
-// means that nothing is left (kNoTrie); such a 0 is never an argument or part of a key. Tries that are stored with
+// means that nothing is left (kNoTrie); such a 0 is an argument of `contains_any` only. Tries that are stored with
 // their own nodes have equal numbers if they are equal. A trie that is a list of subtrees (`tops`) equals only the same
 // list. Numbers stay valid until `sweep` is informed that no caller needs them.
 #pragma once

@@ -109,7 +109,7 @@ private:
     std::vector<std::uint32_t> mask_;  // of one row, for `run_on`
     std::exception_ptr failed_;
     double seconds_ = 0;
-    unsigned forks_at_begin_ = 0;  // process forks when the thread was begun: a child process does not have it
+    unsigned forks_at_begin_ = 0;  // number of process forks when the thread began; a child process has no thread
     std::thread thread_;           // last: it uses the others
 };
 

@@ -7,7 +7,8 @@ different prompts, constraints, samplers, stop strings, banned strings and limit
 speculative decoding. Texts may differ only where logits that differ by less than the tolerance of the engine give both
 tokens; such results are counted as near-ties.
 
-`_BLOCK` mixes with successive seeds draw their requests from `_POOL` requests, each of which runs alone once.
+`_BLOCK` mixes with successive seeds draw their requests from `_POOL` requests, each of which runs alone once. So 2,000
+mixes use 1,280 different requests.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 
 import guideway as gw
 from guideway.engines.base import batch_tolerance
+from guideway.errors import UnsatisfiableError
 from guideway.generation import Model, complete
 from guideway.sampling import Sampler, draw_with_gap
 from guideway.testing import tiny_model
@@ -102,20 +104,24 @@ def _is_near_tie(model: Model, prompt: str, output: object, options: dict[str, A
         return abs(one - other) < TOLERANCE
     budget = None if output is None else options["max_tokens"] - at
     avoid = frozenset(model.tokenizer.eos_ids) if at < options.get("min_tokens", 0) else frozenset[int]()
-    noise, excluded = np.random.default_rng(at), set[int]()
+    noise, excluded, is_banning = np.random.default_rng(at), set[int](), "bad_words" in options
     while True:  # a token that completes a banned string is excluded, and the row draws again
-        session.only_legal(budget, without=excluded, avoid=avoid)
+        try:
+            session.only_legal(budget, without=excluded, avoid=avoid)
+        except UnsatisfiableError:  # all legal tokens are excluded
+            return False
         place, attempt = (session.seed, session.row, len(session)), len(excluded)
         found = draw_with_gap(session.sampler, logits, session.mask, session.tokens, place, attempt)
-        if found is not None and found[1] < (batch_tolerance(model.engine) or TOLERANCE):
+        is_close = found is not None and found[1] < (batch_tolerance(model.engine) or TOLERANCE)
+        if is_close and (is_banning or found[0] in both):
             return True
         drawn = set[int]()
         for _ in range(400):  # the gap does not consider the edges of top_k and top_p
             near = logits + noise.uniform(-TOLERANCE / 2, TOLERANCE / 2, logits.size).astype(np.float32)
             drawn.add(session.draw_masked(near, attempt))
-        if both <= drawn or (len(drawn) > 1 and "bad_words" in options):
+        if both <= drawn or (is_banning and len(drawn) > 1 and drawn & both):
             return True
-        if "bad_words" not in options or drawn & both:
+        if not is_banning or drawn & both:
             return False
         excluded |= drawn
 

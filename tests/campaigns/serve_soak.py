@@ -174,9 +174,9 @@ async def with_two_models(port: int, count: int, clients: int = 16) -> tuple[Mea
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
             while True:
                 models = (await client.get("/guideway/models")).json()["data"]
-                ready = "+".join(one["name"] for one in models if one["state"] == "ready")
-                if ready and ready != (switches or [""])[-1]:
-                    switches.append(ready)
+                names = "+".join(one["name"] for one in models if one["state"] == "ready")
+                if names and names != (switches or [""])[-1]:
+                    switches.append(names)
                 await asyncio.sleep(0.02)
 
     async def client() -> None:
@@ -199,7 +199,9 @@ async def with_two_models(port: int, count: int, clients: int = 16) -> tuple[Mea
     await asyncio.gather(*(client() for _ in range(clients)))
     measured.seconds = time.perf_counter() - begun
     watching.cancel()
-    await asyncio.gather(watching, return_exceptions=True)
+    (ended,) = await asyncio.gather(watching, return_exceptions=True)
+    if not isinstance(ended, asyncio.CancelledError):
+        raise ended
     return measured, invalid, switches
 
 

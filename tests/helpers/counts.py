@@ -13,5 +13,5 @@ def counts(sample: int, full: int) -> pytest.MarkDecorator:
 
 
 def seeds(sample: int, full: int) -> list[Any]:
-    """Returns the seeds from 0 to `full`; those from `sample` on are marked slow."""
+    """Returns the seeds below `full`; those from `sample` on are marked slow."""
     return [*range(sample), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(sample, full))]

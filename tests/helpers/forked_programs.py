@@ -18,7 +18,10 @@ ROOT = Path(__file__).parents[2]
 
 
 class ForkedPrograms:
-    """An interpreter that runs programs in forks; a context manager. Warnings are errors unless the program is noisy."""
+    """An interpreter that runs programs in forks.
+
+    Use it as a context manager. Warnings are errors, except in a program with `noisy=True`.
+    """
 
     def __init__(self) -> None:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
@@ -36,6 +39,7 @@ class ForkedPrograms:
 
     def __exit__(self, *_: object) -> None:
         self._server.communicate()
+        assert self._server.returncode == 0
 
     def run(self, program: Path, *, noisy: bool = False) -> tuple[int, str]:
         """Runs a program in its folder and returns its exit status and what it wrote to stdout and stderr."""
@@ -43,8 +47,9 @@ class ForkedPrograms:
         assert self._server.stdout
         self._server.stdin.write(json.dumps([str(program), noisy]) + "\n")
         self._server.stdin.flush()
-        status = int(self._server.stdout.readline())
-        return status, program.with_suffix(".out").read_text("utf-8", "replace")
+        line = self._server.stdout.readline()
+        assert line, f"the server of programs ended with status {self._server.wait()}"
+        return int(line), program.with_suffix(".out").read_text("utf-8", "replace")
 
 
 def _run(program: Path, noisy: bool) -> None:

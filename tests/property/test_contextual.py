@@ -110,15 +110,16 @@ def test_many_random_grammars() -> None:
     assert hold(range(10_000, 13_000)) > 1_500
 
 
+@counts(20, 40)
 @pytest.mark.parametrize("name", ["json.lark", "arithmetic.lark", "python.lark"])
-def test_samples_of_real_grammars_are_read_back(name: str) -> None:
+def test_samples_of_real_grammars_are_read_back(name: str, count: int) -> None:
     text = (REAL / name).read_text("utf-8")
     judge = lark.Lark(text, parser="lalr", lexer="contextual")
     source = gw.Lark(text, lexer="contextual")
-    for one in samples(source, 20, 0):
+    for one in samples(source, count, 0):
         judge.parse(one)
     automaton = byte_automaton(source.grammar())
-    for one in samples(gw.Lark(text), 30, 1):  # of the wider meaning
+    for one in samples(gw.Lark(text), count * 3 // 2, 1):  # of the wider meaning
         assert accepts(automaton, one) == takes(judge, one), one
 
 

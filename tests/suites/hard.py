@@ -4,7 +4,7 @@
 
 All files use one vocabulary (Llama 3), so later files meet what earlier ones left in its store. A compile is
 `JsonSchema()` and `compile` without the cache; a step is `fill_mask` and `advance`. The garbage of earlier files is
-collected before each compile, so that a pass of Python's garbage collector that they cause is not counted. A time over the
+collected before each compile, so its collection is not part of the measured time. A time over the
 bar is measured once more with a new vocabulary and the smaller time counts, since the CPU time of one run includes noise.
 """
 

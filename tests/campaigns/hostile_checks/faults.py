@@ -204,7 +204,7 @@ def _injected(
                 left = [name for name in os.listdir(folder) if name not in files]
                 if left:
                     failed.append(f"call {at}: left {left}")
-                # The run of the next call follows one that the fault did not affect.
+                # If the fault had no effect, the run for the next call, or the last run, shows a changed state.
                 if found != expected and script(Path(folder)) != expected:
                     failed.append(f"call {at}: the next run differs")
             signal.alarm(0)
@@ -212,6 +212,9 @@ def _injected(
                 failed.append(f"call {at}: left open {kept}")
             if fault.calls < at:
                 break
+        with tempfile.TemporaryDirectory() as folder:
+            if script(Path(folder)) != expected:
+                failed.append("the last run differs")
         if (kept_open := len(descriptors()) - at_first) > MOST_IN_TOTAL:
             failed.append(f"{kept_open} descriptors are left open in total")
     verdict = f"; FAILED: {'; '.join(failed[:4])}" if failed else ""

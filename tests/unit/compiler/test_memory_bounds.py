@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import ctypes
 import random
 from typing import Any
 
@@ -30,7 +30,7 @@ def test_resident_memory_is_bounded() -> None:
     assert not judged([50 << 20, (51 << 20) + memory.MOST_GROWTH], same, 1000)[0]
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the bytes are those of glibc's malloc")
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs mallinfo2 of glibc 2.33")
 def test_a_kept_object_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[object] = []
 
@@ -41,4 +41,5 @@ def test_a_kept_object_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     good, line = memory._check(use, 0)
     assert not good, line
     good, line = memory._check(lambda *_: None, 0)
+    # Only the blocks are compared here: bytes are exact only with `memory.ENVIRONMENT`.
     assert float(line.split(" bytes and ")[1].split()[0]) < memory.MOST_BLOCKS, line

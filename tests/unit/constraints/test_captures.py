@@ -9,6 +9,7 @@ import guideway as gw
 from guideway.constraints import Constraint, of
 from guideway.constraints.captures import Captures
 from guideway.generation import complete
+from tests.helpers.counts import counts
 from tests.helpers.work import lines
 
 
@@ -153,11 +154,12 @@ def test_unmatched_names_are_absent() -> None:
             ask("nope")
 
 
-def test_deeply_nested_constraints() -> None:
+@counts(1_500, 3_000)
+def test_deeply_nested_constraints(count: int) -> None:
     def deep() -> list[Constraint[str]]:
         named: Constraint[str] = gw.Regex("x").capture("x0")
         joined, repeated, other = named, named, named
-        for number in range(1, 1500):
+        for number in range(1, count):
             named = named.capture(f"x{number}")
             joined = (joined + "y").capture("y")
             repeated = repeated.optional()
@@ -167,10 +169,10 @@ def test_deeply_nested_constraints() -> None:
     made, again = deep(), deep()
     assert made == again
     assert set(made) == set(again)
-    assert all(len(repr(one)) > 3000 for one in made)
+    assert all(len(repr(one)) > 2 * count for one in made)
     found = made[0].captures("x")
-    assert len(found) == 1500
-    assert found["x0"] == found["x1499"] == "x"
+    assert len(found) == count
+    assert found["x0"] == found[f"x{count - 1}"] == "x"
 
 
 def test_lines_of_patterns() -> None:

@@ -123,7 +123,7 @@ def test_the_probe_is_right_about_each_mode(kind: str, part: int) -> None:
 
     with served(script) as provider:
         model = model_of(kind, provider.url)
-        for name, options, expected in MODES[CLIENTS.index(kind) % part :: part]:  # the kinds have different thirds
+        for name, options, expected in MODES[CLIENTS.index(kind) % part :: part]:  # three kinds together run all modes
             given = options
             found = probe(model)
             assert found.verdicts[0].case == "structure"

@@ -12,6 +12,7 @@ import pytest
 
 from guideway.errors import ChatTemplateError
 from guideway.tokenizers.chat_template import MAX_TEMPLATE, render_template
+from tests.helpers.counts import counts
 
 MESSAGES = [{"role": "user", "content": "hi"}]
 
@@ -179,7 +180,8 @@ def test_a_limit_does_not_affect_the_next_template() -> None:
         assert render("{{ messages[0].content }}") == "hi"
 
 
-def test_long_conversations_are_within_the_limit() -> None:
+@counts(500, 1_000)
+def test_long_conversations_are_within_the_limit(count: int) -> None:
     template = (
         "{% for message in messages %}{% if loop.index0 == messages | length - 1 or message.role in ['a', 'b'] %}"
         "{{ message.role + ': ' + message.content | trim + '\n' }}{% else %}{{ message.content.strip() | tojson }}"
@@ -191,7 +193,7 @@ def test_long_conversations_are_within_the_limit() -> None:
         "{% for message in messages %}{% if messages | selectattr('role', 'equalto', 'system') | list | length == 0 %}"
         "{{ message.content }}{% endif %}{% endfor %}"
     )
-    assert len(render_template(selected, many[:500], special_tokens={})) == 50_000
+    assert len(render_template(selected, many[:count], special_tokens={})) == 100 * count
     long = [{"role": "user", "content": "word " * 400_000}] * 3
     assert len(render_template(template, long, special_tokens={})) > 5_000_000
 
