@@ -227,6 +227,8 @@ import numpy as np
 import guideway as gw
 from guideway import matcher
 table = gw.Vocabulary([*(bytes([n]) for n in range(256)), b"</s>"], eos_ids=[256], special_ids=[])
+# Imports all modules: after a failed import of a package of the standard library, Python cannot import it any more.
+gw.compile(gw.Regex("a"), table, cache=False).matcher()
 base = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 spare = int(sys.argv[1]) << 10
 hard = resource.getrlimit(resource.RLIMIT_AS)[1]

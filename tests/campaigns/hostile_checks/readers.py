@@ -171,13 +171,17 @@ READERS: dict[str, tuple[Callable[[str], object], list[str], tuple[str, ...]]] =
 }
 
 LENGTHS = 300, 1_200  # numbers of repeated fragments
-LONGER = 5_000, 20_000  # for readers that take less than a microsecond per character
-FAST = {"wire documents without an end", "example files", "result files"}
+LONGER = {
+    "wire documents without an end": (20_000, 80_000),
+    "example files": (5_000, 20_000),
+    "result files": (5_000, 20_000),
+}
+"""Lengths for readers that take less than a microsecond per character."""
 
 
 def _check(name: str, seed: int) -> tuple[bool, str]:
     read, fragments, starts = READERS[name]
-    return check_scanner(name, read, fragments, seed, starts, LONGER if name in FAST else LENGTHS)
+    return check_scanner(name, read, fragments, seed, starts, LONGER.get(name, LENGTHS))
 
 
 CHECKS = {f"reader, {name}": (lambda seed, name=name: _check(name, seed)) for name in READERS}
