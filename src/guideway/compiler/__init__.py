@@ -1,6 +1,6 @@
-"""Compiles a grammar and a vocabulary to an automaton. Results are cached in memory and on disk.
+"""Compiles a constraint and a vocabulary to an automaton. Automata are cached in memory, expensive programs on disk.
 
-compilation.py      `compile`
+compilation.py      `compile`, `acompile`; `store_program`
 automaton_cache.py  `cache`: compiled automata in memory
 cache_keys.py       which program belongs to a constraint
 limits.py           `CompileLimits`

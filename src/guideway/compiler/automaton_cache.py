@@ -1,4 +1,4 @@
-"""The cache of compiled automata in memory, with a byte budget. It also enables, disables and clears all caches.
+"""The cache of compiled automata in memory, with a byte budget. It also controls the other caches of constraints.
 
 The tables of an automaton are small: the states that are computed later are stored with the vocabulary. So the size of
 an automaton is estimated as that of its program plus a constant.
@@ -42,7 +42,10 @@ class AutomatonCache:
 
     @property
     def enabled(self) -> bool:
-        """Whether `compile` uses caches in this thread or task. Setting it applies to the whole process."""
+        """Whether automata, programs and constraints are cached in this thread or task, in memory and on disk.
+
+        Setting it applies to the whole process. The caches of function results (`info`) are used in any case.
+        """
         return disk.is_enabled()
 
     @enabled.setter
@@ -50,7 +53,7 @@ class AutomatonCache:
         disk.set_enabled(value)
 
     def disabled(self) -> AbstractContextManager[None]:
-        """Return a context manager that disables all caches, in memory and on disk, for this thread or task."""
+        """Return a context manager in which `enabled` is False, for this thread or task only."""
         return disk.disabled()
 
     def clear(self, *, disk_too: bool = False, functions: bool = True) -> None:
@@ -72,7 +75,7 @@ class AutomatonCache:
     def statistics(self) -> dict[str, object]:
         """Return statistics: "enabled", "memory" (entries, bytes, the budget in bytes, hits and misses) and "disk".
 
-        "disk" is None if there is no cache directory.
+        "disk" is None if there is no cache directory, or if caches are disabled.
         """
         files = disk.cache()
         with self._lock:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Captured", "Constraint", "Literal", "Repeated", "check_text", "either_of", "one_after_the_other"]
 
 MAX_TIMES = 2**31 - 1
-"""The largest repetition count that the kernel represents."""
+"""The largest repetition count that `repeat` accepts."""
 
 
 T_co = TypeVar("T_co", covariant=True)
@@ -115,7 +115,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
 
         Raises:
             InvalidConstraintError: `least` is negative or greater than `most`.
-            LimitExceededError: A number is greater than 2**31 - 1.
+            LimitExceededError: A number is greater than 2**31 - 1, or the repetition is too large.
             TypeError: A number is not an int, or `separator` is not a str.
         """
         return Repeated(self, least, most, separator)

@@ -22,7 +22,8 @@ class Choice(Constraint[str]):
         texts: The allowed texts, at least one.
 
     Raises:
-        InvalidConstraintError: `texts` is empty, is a str, or has an item that is not a str or has a lone surrogate.
+        InvalidConstraintError: `texts` is empty, is a str or not iterable, or has an item that is not a str or has a lone
+            surrogate.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:

@@ -30,6 +30,7 @@ _MAX_TIMES = 1000
 """The largest repetition count that is written, because llama.cpp refuses counts from 2,000 on."""
 
 MAX_NESTING = 200
+"""The maximum number of nested references to rules in a regular expression."""
 
 
 def gbnf_of(grammar: Grammar, duplicate_keys: bool, single_characters: bool = False) -> str:

@@ -92,7 +92,8 @@ class PythonType(Constraint[T_co]):
             text: The source text.
 
         Raises:
-            InvalidConstraintError: The source has a lone surrogate.
+            InvalidConstraintError: The source is not a str, or has a lone surrogate.
+            LimitExceededError: The source is too long.
         """
         made = self._copied()
         made._json = self._json.quoting(text)
@@ -164,7 +165,7 @@ class PythonType(Constraint[T_co]):
 
         Raises:
             InvalidTextError: Pydantic rejects the text for this type, a validator of the type rejects it, or a verbatim
-                string is not in the source text. The error of Pydantic contains its message and the text.
+                string is not in the source text. In the first two cases, the message is that of Pydantic, with the text.
         """
         from pydantic import ValidationError
 

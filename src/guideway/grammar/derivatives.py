@@ -59,7 +59,7 @@ def _plain(ranges: Ranges) -> Ranges:
 
 
 def _outside(pairs: list[tuple[int, int]]) -> Ranges:
-    """Return the characters, without surrogates, that are in none of the ranges. These are disjoint."""
+    """Return the characters, without surrogates, that are in none of the ranges. The ranges must be disjoint."""
     kept, at = [], 0
     for low, high in sorted([*pairs, _SURROGATES]):
         if at < low:
@@ -293,7 +293,7 @@ class _Machine:
             self._nullable.append(nullable)
             if number > 40 * self._limit:
                 raise LimitExceededError(
-                    f"the automaton of a regular expression needs more than {self._limit:,} states"
+                    f"the states of the automaton of a regular expression need more than {40 * self._limit:,} expressions"
                 )
         return number
 
@@ -508,7 +508,8 @@ def determinized(expression: Regular, limit: int = MAX_STATES) -> Dfa:
         limit: The maximum number of states.
 
     Raises:
-        LimitExceededError: There are more states, or the expression is nested too deep.
+        LimitExceededError: There are more states, they consist of more than 40 * `limit` expressions, or the expression is
+            nested too deep.
         UnsupportedError: The expression contains `JsonEscaped` or a special token.
     """
     machine = _Machine(limit)

@@ -42,7 +42,7 @@ def copy_schema(value: object) -> tuple[object, bool]:
 
     Raises:
         InvalidConstraintError: The value is not JSON-like.
-        LimitExceededError: The value is too large or nested too deep.
+        LimitExceededError: The value is too large or nested too deep, or a number has too many digits.
     """
     copied = _copied(value, UNCOUNTED_VALUES)
     if copied is None:
@@ -80,7 +80,7 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
 
     Raises:
         InvalidConstraintError: The value is not JSON-like.
-        LimitExceededError: The value is too large or nested too deeply.
+        LimitExceededError: The value is too large or nested too deep, or a number has too many digits.
     """
     _check_count(value, deepest)
     root: list[object] = [None]
@@ -112,7 +112,7 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
 
 def _too_large(deepest: int) -> LimitExceededError:
     return LimitExceededError(
-        f"the schema has more than {MAX_VALUES:,} values or is nested deeper than {deepest} levels"
+        f"the JSON value has more than {MAX_VALUES:,} values or is nested deeper than {deepest} levels"
     )
 
 

@@ -40,7 +40,7 @@ def read_float(text: str) -> float | Decimal:
 
 
 def read_int(text: str) -> int | Decimal:
-    """Return the int of a JSON text. It becomes a `Decimal` if it has more digits than Python's limit for int."""
+    """Return an integer of JSON text. It becomes a `Decimal` if it has more digits than Python's limit for int."""
     try:
         return int(text)
     except ValueError:

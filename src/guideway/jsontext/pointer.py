@@ -13,7 +13,7 @@ __all__ = ["MISSING", "child", "pointer", "pointer_at", "shown", "target", "unes
 _PART = re.compile(r'[ \t\n\r]+|"(?:[^"\\]|\\.)*"?|[{}\[\],:]|[^ \t\n\r{}\[\],:"]+', re.DOTALL)
 
 MISSING = object()
-"""The result of `child` and `target` for a value that does not exist."""
+"""The result of `child` for a value that does not exist."""
 
 
 def pointer(place: str, *names: str | int) -> str:
@@ -45,7 +45,7 @@ class _Container:
 def pointer_at(text: str, following: str | None = None) -> str:
     """Return the JSON Pointer of the innermost value that is incomplete at the end of `text`.
 
-    A key is part of its object until its colon, and a comma is part of its array or object.
+    A key belongs to its object until its colon. After a comma, the result is the object, or the next item of the array.
 
     Args:
         text: The beginning of a JSON text. Its syntax is not checked.
@@ -127,7 +127,7 @@ def child(value: object, name: str) -> Any:
 
 
 def target(document: object, reference: str) -> Any:
-    """Return the value in a document to which a `$ref` refers; None: there is none.
+    """Return the value in a document to which a `$ref` refers; None if there is none.
 
     Only "#" (the document) and "#" with a JSON Pointer, which may be percent-encoded, are followed. Anchors ("#name")
     and references to other documents give None.

@@ -83,6 +83,7 @@ def located(text: str) -> Iterator[tuple[Token, list[str | int]]]:
 
     Raises:
         ValueError: A part of the text is not a token.
+        IndexError: A comma or a closing bracket is outside all arrays and objects.
     """
     path: list[str | int] = []
     for token in tokens(text):

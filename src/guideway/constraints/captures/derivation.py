@@ -447,7 +447,7 @@ class _DerivationWalk:
         text = self._text[start:end]
         if isinstance(state.inside, Reading):
             around = self._open[-1][1] if self._open else ""
-            # The name "" (the whole JSON value) is already captured under the enclosing name.
+            # The name "" is left out: the whole JSON value is captured only if a capture around it has a name.
             found = [one for one in state.inside.read(text) if one.name]
         else:
             around, known = "", self._program.patterns

@@ -139,7 +139,7 @@ class _Calls:
             _fail(self.text, self.at, repr(marker.strip()))
 
     def _group(self) -> None:
-        """Parse one call, or all calls between `opening` and `closing`."""
+        """Parse the calls that are written together: one call, or all calls up to `closing` or the end of the list."""
         family = self.family
         if family.arguments == "python":
             self._python()

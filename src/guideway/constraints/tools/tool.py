@@ -40,6 +40,8 @@ class Tool:
 
     Raises:
         InvalidConstraintError: An argument is not valid.
+
+    Also raises the errors of `guideway.constraints.of` for `parameters`.
     """
 
     def __init__(
@@ -57,7 +59,8 @@ class Tool:
                 )
         if not NAME.fullmatch(name):
             raise InvalidConstraintError(
-                f"a tool name must have letters, digits, '_', '.' and '-' only and begin with a letter, got {name!r:.200}"
+                f"a tool name must have at most 128 letters, digits, '_', '.' and '-', and begin with a letter or '_', "
+                f"got {name!r:.200}"
             )
         if function is not None and not callable(function):
             raise InvalidConstraintError(f"the function of the tool {name!r} must be callable, got {function!r}")
@@ -96,7 +99,7 @@ class Tool:
 
     @property
     def object_schema(self) -> Mapping[str, Any] | None:
-        """The JSON Schema of the arguments. None for other constraints than `JsonSchema` and `PythonType`."""
+        """The JSON Schema of the arguments. None for a boolean schema, and for constraints of other classes."""
         if self.schema is not None:
             return self.schema
         found = self.parameters.schema if isinstance(self.parameters, (JsonSchema, PythonType)) else None

@@ -40,7 +40,8 @@ def date_time() -> Regular:
 def duration() -> Regular:
     """Return duration (RFC 3339, appendix A).
 
-    Numbers have no fractions. No unit between two units may be left out. Weeks are not combined with other units.
+    Numbers have no fractions. Within the date (years, months, days) and within the time (hours, minutes, seconds), no
+    unit between two units may be left out. Weeks are not combined with other units.
     """
     number = "[0-9]+"
     seconds = f"{number}S"

@@ -1004,8 +1004,9 @@ class Expander(SchemaGraph):
     def expand_composites(self, assertions: TypeAssertions) -> list[TypeAssertions]:
         """Return alternatives that are together equivalent to assertions. An empty list means that no value is left.
 
-        If there are listed arrays and objects, and also assertions about arrays or objects, each listed value becomes
-        an alternative with conditions on its items or entries. Then `filter_enum` removes listed strings.
+        Listed strings that violate a pattern are removed (`filter_enum`). If there are listed arrays and objects, and
+        also assertions about arrays or objects, each listed array and object becomes an alternative with conditions on
+        its items or entries.
         """
         if assertions.string and assertions.string.enum and assertions.string.tests:
             assertions = replace(assertions, string=filter_enum(assertions.string))

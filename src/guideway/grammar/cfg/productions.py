@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 MAX_SYMBOLS = 250_000
-"""Maximum total number of symbols of all productions."""
+"""Maximum total number of symbols of all productions, where each production counts as one more symbol."""
 
 MAX_WORK = 4_000_000
 """The maximum number of steps of the left-corner transform (left_recursion.py)."""
@@ -68,7 +68,7 @@ class Productions:
     Attributes:
         of: The definition of each variable.
         rule: For each variable, the number of the rule that it was made for.
-        size: The number of symbols that `count` has counted.
+        size: The number of symbols that `count` has counted, plus one for each production.
         worked: The number of steps that `work` has counted.
     """
 

@@ -1,9 +1,9 @@
 """For a pattern, a language whose longest match in any text is the match of Python's `re`.
 
-`re` takes the first match in the order of priority: alternatives in the order in which they are written, and greedy
-repetitions first. This need not be the longest match. The automaton here simulates `re`: its states are ordered lists
-of threads (NFA states), as in Pike's virtual machine. Threads after one that has matched are removed. So the longest
-prefix of a text that this automaton accepts is the match of `re`.
+`re` takes the first match in the order of priority: alternatives in the order in which they are written, and more
+repetitions before fewer, or fewer before more if they are lazy. This need not be the longest match. The automaton here
+simulates `re`: its states are ordered lists of threads (NFA states), as in Pike's virtual machine. Threads after one
+that has matched are removed. So the longest prefix of a text that this automaton accepts is the match of `re`.
 """
 
 from __future__ import annotations
