@@ -41,10 +41,10 @@ struct ResultKeyHash {
     }
 };
 
-// Numbers by configurations: a bounded number of entries, of which the bytes are counted.
+// Maps configurations to numbers. When the maximum number of entries is reached, all are dropped.
 class ConfigsMemo {
 public:
-    static constexpr std::size_t kMostTogether = 32;  // configurations of a set that is kept
+    static constexpr std::size_t kMostTogether = 32;  // maximum number of configurations of an entry
 
     std::optional<std::uint32_t> find(const Configs& configs) const {
         const auto known = known_.find(configs);
@@ -118,34 +118,36 @@ private:
 };
 
 struct AutomatonCache {
-    struct Span {  // of `key_tokens`, `key_exits` or `key_ranges`
+    struct Span {  // the range [begin, end) of `key_tokens`, `key_exits` or `key_ranges`
         std::uint32_t begin, end;
     };
-    struct Parts {  // in `parts`, from `at` on: numbers of sets, then the ends of spans
+    struct Parts {  // in `AutomatonCache::parts` from `at` on: `sets` token sets, then begin and end of `spans` spans of `key_tokens`
         std::uint32_t at = 0, sets = 0, spans = 0;
     };
-    // A row is made in four steps (MaskEngine::write): the base of `first`; the sets and spans of `more`; the changes
-    // of `first`; the set `last` of context-dependent tokens that are legal.
+    // A row is written in four steps (MaskEngine::write): the token set `run`, a delta without its changes; the sets and
+    // spans of `parts`; the changes of `run`; the token set `verified`.
     struct Mask {
-        std::uint32_t first = 0, last = kNoTokens;          // sets: with its changes; added at the very end
-        Parts more;                                         // added to the first before its changes
-        bool accepting = false, context_dependent = false;  // context_dependent: it holds for what was read up to here only
+        std::uint32_t run = 0;                              // the tokens of the first component's run over the whole vocabulary
+        std::uint32_t verified = kNoTokens;                 // context-dependent tokens that were stepped byte by byte and are legal
+        Parts parts;                                        // the tokens that end in the frames below
+        bool accepting = false, context_dependent = false;  // context_dependent: it holds only for the text that was read
     };
-    // Function summary of a component for one suffix trie: the parts that it allows; then in `parts` the suffix tries left at
-    // its end (for its callers), and those left after the value of an entry (for the object itself).
+    // Function summary of an object or array for one suffix trie: the parts that it accepts. After them, `parts` has the suffix
+    // tries that are left at its end (`exits`), and those that are left after the value of an entry (`continuations`).
     struct ComponentSummary {
         Parts parts;
         std::uint32_t exits = 0, continuations = 0;
     };
-    struct KeyExit {  // of an object over a trie: an entry, and a suffix trie after its name
+    struct KeyExit {  // a key, as the label of its entry, and the suffix trie after the key; kNoTrie: no token continues there
         std::uint32_t label, suffix_trie;
     };
-    struct KeyRange {  // tokens (in `key_tokens`) on the way to some names
+    struct KeyRange {  // the tokens [begin, end) of `key_tokens` can continue as the keys [first, last) of their index, and as no others
         std::uint32_t first, last, begin, end;
     };
-    struct KeyIndex {  // known: it can be determined which
-        Span names, ways;
-        bool known;
+    // The keys of an object from one state over one trie, whether they are allowed or not.
+    struct KeyIndex {
+        Span names, ways;  // of `key_exits` and `key_ranges`
+        bool known;        // false: the keys are not a set of texts, and have no index
     };
 
     FlatMap<Config, Mask, ConfigHash> masks;
@@ -169,7 +171,7 @@ struct AutomatonCache {
     StateSetIndex state_sets;                                                  // not counted in `bytes`, nor are the state sets
     MachineTables machine;
     std::size_t counted = 0;  // bytes, when they were counted last
-    mutable UseTime last;     // turn of its last use, set in many threads at once
+    mutable UseTime last;     // time of its last use (MaskEngine::use_clock_), set by several threads
 
     // Empties all caches except the indexes.
     void forget() {
@@ -178,8 +180,8 @@ struct AutomatonCache {
         kept.machine = std::move(machine);
         *this = std::move(kept);
     }
-    void touch(std::uint64_t turn) const {
-        if (last != turn) last = turn;
+    void touch(std::uint64_t time) const {
+        if (last != time) last = time;
     }
     std::span<const std::uint32_t> tokens(Span span) const { return std::span(key_tokens).subspan(span.begin, span.end - span.begin); }
     std::size_t bytes() const {

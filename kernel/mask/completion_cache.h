@@ -1,5 +1,5 @@
-// Cache of long shortest completions. The keys are configurations on their way. A completion that reaches a cached
-// configuration continues in the same way, so only the bytes before it are computed and counted in tokens.
+// Cache of long shortest completions. The keys are configurations along them. A completion that reaches a key continues in
+// the same way, so only the bytes before the key are computed and counted in tokens.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@ namespace guideway {
 
 class CompletionCache {
 public:
-    static constexpr std::size_t kEvery = 16;          // bytes from one place that is kept to the next
-    static constexpr std::size_t kShortest = 64;       // bytes of a completion that is kept
-    static constexpr std::size_t kMaxBytes = 8 << 20;  // of all of them; beyond it they are forgotten
+    static constexpr std::size_t kEvery = 16;          // bytes from one key to the next
+    static constexpr std::size_t kShortest = 64;       // minimum length of a cached completion, in bytes
+    static constexpr std::size_t kMaxBytes = 8 << 20;  // of all completions; when it is exceeded, all are dropped
 
-    // What is left of a kept completion: bytes, and how few tokens spell them from each on.
+    // The rest of a cached completion, and for each position the minimum number of tokens that spell the bytes from there on.
     struct Tail {
         const char* text = nullptr;
         const std::uint32_t* fewest = nullptr;  // one more than bytes
         std::size_t size = 0;
     };
 
-    // From these configurations on; of size 0 and without text: it is not known.
+    // The completion from these configurations on; `text` is null if none is cached.
     Tail find(const Configs& configs) const {
         const auto known = places_.empty() ? places_.end() : places_.find(configs);
         if (known == places_.end()) return {};
@@ -35,7 +35,7 @@ public:
         return {kept.text.data() + at, kept.fewest.data() + at, kept.text.size() - at};
     }
 
-    // `places`: configurations on the way, and how many bytes come before them. Not while a tail is in use.
+    // `places`: the keys, each with the number of bytes before it. Invalidates all tails.
     void keep(std::string&& text, std::vector<std::uint32_t>&& fewest, std::vector<std::pair<std::size_t, Configs>>&& places) {
         std::size_t bytes = text.size() * 5;
         for (const auto& [at, configs] : places) bytes += 80 + configs.size() * sizeof(Config);

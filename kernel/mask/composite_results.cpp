@@ -1,5 +1,6 @@
-// Runs of JSON arrays and objects that are one leaf, since they must differ from others. What a machine for the value accepts is
-// computed like a mask, from its components and frames. It differs only after texts that begin like one of the others.
+// Results of JSON arrays and objects that are one leaf, because they must differ from other values (composite_language.h). The
+// tokens of such a value are computed like a mask, by a separate machine, from its components and frames. The tokens after which
+// the value could only be one of the excluded values are then removed.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +14,7 @@ namespace guideway {
 
 namespace {
 
-// The tokens after which a value can be nothing but one of the others, found down their spellings alone.
+// The tokens after which no text of `value` is left except those of `others`. Only nodes along the texts of `others` are visited.
 std::vector<std::uint32_t> spelled_alike(ExprPool& pool, const TrieForest& forest, ExprId value, ExprId others) {
     struct Level {
         ExprId value, others;
@@ -53,12 +54,12 @@ std::vector<std::uint32_t> spelled_alike(ExprPool& pool, const TrieForest& fores
 
 }  // namespace
 
-// Adds what a configuration of the inner machine takes; gives what is left where the value has ended.
+// Adds the tokens that a configuration of the inner machine accepts to `taken`. Returns the suffix trie at the end of the value.
 std::uint32_t MaskBuilder::take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken) {
     std::vector<std::uint32_t> ended;
     Mask mask;
-    mask.first = kNoTokens;
-    at_node(-1, [&] {  // its nodes are not the grammar's
+    mask.run = kNoTokens;
+    at_node(-1, [&] {  // errors name no node: those of the inner machine are not nodes of the grammar
         if (inner.shares_stacks()) ended = saturate_all(inner, trie, config, mask);
         else {
             ended_ = &ended;
@@ -66,13 +67,13 @@ std::uint32_t MaskBuilder::take_one(Machine& inner, std::uint32_t trie, const Co
             drain_worklist(inner, mask);
         }
     });
-    std::vector<std::uint32_t> own;  // as a row, once it is much
+    std::vector<std::uint32_t> own;  // the tokens as a row, once a set is not sparse
     const auto add = [&](std::uint32_t set) {
         if (own.empty() && sets_[set].form == TokenSet::Form::sparse) return sets_.append(set, taken.tokens);
         own.resize(words_);
         sets_.merge(set, own);
     };
-    if (mask.first != kNoTokens) add(mask.first);
+    if (mask.run != kNoTokens) add(mask.run);
     for (const std::uint32_t set : std::exchange(found_, {})) add(set);
     for (const Span& span : std::exchange(spans_, {}))
         for (const std::uint32_t t : at_->tokens(span))
@@ -81,9 +82,9 @@ std::uint32_t MaskBuilder::take_one(Machine& inner, std::uint32_t trie, const Co
     std::sort(ended.begin(), ended.end());
     ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
     std::uint32_t suffix_trie = ended.size() == 1 ? ended[0] : suffix_tries_.united(ended);
-    if (mask.first != kNoTokens) {
-        sets_.change(mask.first, own);
-        if (sets_[mask.first].form == TokenSet::Form::delta) suffix_trie = results_.without(suffix_trie, sets_[mask.first].taken());
+    if (mask.run != kNoTokens) {
+        sets_.change(mask.run, own);
+        if (sets_[mask.run].form == TokenSet::Form::delta) suffix_trie = results_.without(suffix_trie, sets_[mask.run].taken());
     }
     if (own.empty()) return suffix_trie;
     taken.row.resize(words_);
@@ -91,7 +92,7 @@ std::uint32_t MaskBuilder::take_one(Machine& inner, std::uint32_t trie, const Co
     return suffix_trie;
 }
 
-// The builder has made nothing yet.
+// The builder must be new.
 WalkResult MaskBuilder::composite(AutomatonCache& at, Machine& machine, std::uint32_t trie, const Config& config) {
     at_ = &at;
     ExprPool& pool = machine.pool();
@@ -127,7 +128,7 @@ bool MaskEngine::walk_composite(Machine& machine, std::uint32_t trie, const Conf
     there.state = split_layers(pool, config.state, layers);
     if (pool[there.state].op != Op::composite) return false;
     if (layers.empty()) {
-        MaskBuilder inner(results_, summaries_, punctuation_);  // what is being found outside waits
+        MaskBuilder inner(results_, summaries_, punctuation_);  // a separate one, because builder_ is in use
         made = inner.composite(*at_, machine, trie, there);
         return true;
     }

@@ -1,4 +1,4 @@
-// In what tokens two states of a leaf differ.
+// Finds the tokens by which two states of a leaf differ.
 #include <algorithm>
 
 #include "guideway/mask/leaf_walk.h"
@@ -61,7 +61,7 @@ private:
             if (known.state == s && known.base == t) return known.bytes;
         ByteSet some = pool_.dfa.first(s), made_set;
         some |= pool_.dfa.first(t);
-        ByteSet left = some;  // in the base only
+        ByteSet left = some;  // bytes that only the base reads
         pool_.dfa.for_each_derivative(s, some, [&](const ByteSet& bytes, ExprId to) {
             left -= bytes;
             ByteSet without = bytes;
@@ -77,10 +77,10 @@ private:
         return kept.bytes;
     }
 
-    // Records node i, which s and t reach; false: they leave the leaf in different ways.
+    // Records the difference at node i, where the states are s and t. Returns false if only one of them may leave the leaf.
     bool differ(std::uint32_t i, ExprId s, ExprId t) {
         const bool leaf = x_.end[i] == i + 1;
-        if (s == kNone) {  // what leaves the leaf below, by way of t, goes too
+        if (s == kNone) {  // all tokens below are cleared, also those that leave the leaf from t
             const std::uint32_t begin = x_.first_token[i], end = x_.first_token[x_.end[i]];
             if (made.cleared.size() + (end - begin) > bound_) return false;
             made.cleared.insert(made.cleared.end(), x_.tokens.begin() + begin, x_.tokens.begin() + end);
@@ -90,7 +90,7 @@ private:
             const auto here = x_.tokens_at(i);
             made.added.insert(made.added.end(), here.begin(), here.end());
         }
-        // Where one of them may end, a token could go two ways, or leave at a place where the other stays.
+        // If one of the states accepts, a token could leave the leaf from it and not from the other.
         return leaf || !(pool_[s].nullable || (t != kNone && pool_[t].nullable));
     }
 
@@ -115,7 +115,8 @@ public:
     TextWalker(ExprPool& pool, const TokenTrie& trie, std::size_t bound, std::vector<std::uint32_t>& cleared)
         : pool_(pool), words_(pool.strings()), x_(trie), bound_(bound), cleared_(cleared) {}
 
-    // Below node `top`, where `head` is. False: it is not as simple as that, or not worth it.
+    // Walks below the node `top`, at which the state of A is `head`. Returns false if the conditions above are not met, or if the
+    // walk exceeds the bound.
     bool run(std::uint32_t top, ExprId head, const Layer& layer) {
         tail_ = layer.tail;
         const auto [node, part] = std::pair{pool_[layer.texts].a, pool_[layer.texts].b};
@@ -155,7 +156,7 @@ public:
 
 private:
     struct Level {
-        ExprId head, end;  // end: what follows the text that is over here, if one is, before the tail
+        ExprId head, end;  // end: what follows the text of W that ends here, without the tail; kNone: none ends here
         StringTrie::Step step;
         ChildFilter leap;
     };

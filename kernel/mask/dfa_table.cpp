@@ -10,8 +10,8 @@ namespace guideway {
 
 namespace {
 
-constexpr unsigned kFewBytes = 12;       // a chain of fewer is not worth while
-constexpr std::uint32_t kMaxChain = 24;  // characters
+constexpr unsigned kFewBytes = 12;       // minimum number of ASCII bytes of the class of a sequence
+constexpr std::uint32_t kMaxChain = 24;  // maximum number of steps of a sequence
 constexpr std::uint64_t kStateWork = 200;
 
 // The state that most of the bytes lead to, and these bytes.
@@ -33,7 +33,8 @@ const SelfLoops* LoopMemo::find(ExprPool& pool, const SubtreeAlphabets& subtrees
     if (!pool[state].unbounded) return nullptr;
     const std::uint64_t key = std::uint64_t{state} << 1 | exact;
     if (const SelfLoops** known = found_.find(key)) return *known;
-    // A part of a sum may be an intersection without texts, which comes back to itself as well; one hard to tell counts as such.
+    // A summand may be an intersection without texts, which also returns to itself. If a short search cannot decide, the state
+    // counts as empty.
     bool lives = false;
     if (!pool.emptiness.with_short_searches([&] { lives = pool.emptiness.is_nonempty(state); }) || !lives) return found_.add(key, nullptr);
     SelfLoops made = loops_of(subtrees, pool, state, exact);
@@ -45,7 +46,8 @@ const std::vector<std::uint64_t>& LoopMemo::blocks_of(ExprPool& pool, const Subt
     return heads_[head] = blocks_to(subtrees, pool, head, [](ExprId to) { return to == kEmpty; });
 }
 
-// Of the blocks by which each state but the last leads to the next, those that the last one does not take, or loops by.
+// Sets the blocks by which each state leads to the next one, and the last state to itself if the sequence ends in a loop. None if
+// the last state has no loop and reads characters beyond ASCII.
 void LoopMemo::add_blocks(ExprPool& pool, const SubtreeAlphabets& subtrees, const std::vector<ExprId>& states, ClassSequence& made) {
     std::vector<std::uint64_t>& blocks = made.loops.blocks;
     blocks = subtrees.no_blocks();
@@ -55,8 +57,9 @@ void LoopMemo::add_blocks(ExprPool& pool, const SubtreeAlphabets& subtrees, cons
     ByteSet taken = kBeyondAscii;
     taken.words[0] = made.loops.ascii[0];
     taken.words[1] = made.loops.ascii[1];
-    const auto byte = static_cast<std::uint8_t>(taken.from(0));  // any that the chain takes: all lead alike
-    // A character of the head leads to where the byte does, if the byte is one and nothing after an optional head takes either.
+    const auto byte = static_cast<std::uint8_t>(taken.from(0));  // any byte of the class: all lead to the same states
+    // A character that the head matches leads to the same state as `byte` if the head matches `byte` too, and if nothing after an
+    // optional head reads either of them.
     for (std::size_t i = 0; i + 1 < states.size(); ++i) {
         const ExprId head = head_of(pool, states[i]);
         if (head == kNone || pool.dfa.derivative(head, byte) != kEmpty || !pool.dfa.goes_by_head(states[i], taken)) return;
@@ -121,7 +124,7 @@ std::uint16_t DfaTable::number(const ExprPool& pool, ExprId expr) {
     std::size_t at = (expr * 0x9e3779b1u >> 8) & (slots_.size() - 1);
     for (; slots_[at] != kUnknown; at = (at + 1) & (slots_.size() - 1))
         if (states_[slots_[at]].expr == expr) return slots_[at];
-    if (states_.empty()) {  // never moved
+    if (states_.empty()) {  // reserved once, so that references stay valid
         states_.reserve(most_);
         steps_.reserve(most_);
     }

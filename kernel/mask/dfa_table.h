@@ -1,5 +1,5 @@
-// States of leaves by small numbers, for walks over many tokens: a step is one look-up in a table, and what is needed of
-// a state at each node that a walk reaches is kept next to it. Tables outlive a walk; they are dropped when they are many.
+// DFA states of leaves as small numbers, for walks over many tokens: a step is one look-up in a table, and the properties of a
+// state that walks need are stored with its number. The table is kept for later walks, and dropped when it is full.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 
 namespace guideway {
 
-// The states that come back to themselves, cached by their expression.
+// Caches the self-loops of states by their expression.
 class LoopMemo {
 public:
-    // What `state` loops by, null if by no ASCII byte, or where it may have no texts. Valid until `clear`.
+    // The self-loops of `state`. Null if no ASCII byte is one, or if it is not known that the state has texts. Valid until `clear`.
     const SelfLoops* find(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state, bool exact);
     // The same, if it was found before.
     const SelfLoops* known(ExprId state, bool exact) const {
@@ -32,10 +32,10 @@ public:
     // characters of C can be read.
     struct ClassSequence {
         SelfLoops loops;
-        std::uint32_t characters = 0;  // kInfinite: it reaches a state that loops by them
-        bool nullable = false;         // some state of the chain is
+        std::uint32_t characters = 0;  // n; kInfinite: the last state loops by C
+        bool nullable = false;         // whether a state of the sequence is nullable
     };
-    // Null: it is none, or one of few atoms.
+    // Null if no such sequence begins at the state, or if its class has few ASCII bytes.
     const ClassSequence* class_sequence(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state);
     void clear();
     std::size_t bytes() const {
@@ -56,21 +56,21 @@ private:
 
 class DfaTable {
 public:
-    static constexpr std::uint16_t kUnknown = 0xffff, kDead = 0xfffe, kAlive = 0xfffd;  // kAlive: without a number yet
+    static constexpr std::uint16_t kUnknown = 0xffff, kDead = 0xfffe, kAlive = 0xfffd;  // kAlive: a state without a number yet
     struct State {
         ExprId expr = kNone;
         bool nullable = false;
         std::uint16_t after_continuation = kUnknown;
-        std::uint32_t walked = 0;  // nodes below it, in all walks, until it loops or they are enough
-        bool scouted = false;      // whether what follows is known, but the chain
-        bool plain = false;        // it loops, any number of times, and is not complete on the way
+        std::uint32_t walked = 0;  // nodes below it in all walks, counted up to Tuning::worth_following
+        bool scouted = false;      // whether `plain` to `left` are set
+        bool plain = false;        // any number of characters of `loops` can be read, and the text is not complete meanwhile
         bool open_end = false;     // the state, or one that it leads to by `loops`, may be complete
         const SelfLoops* loops = nullptr;
-        ExprId looping = kNone;                                        // what comes back to itself
-        std::uint32_t left = 0;                                        // characters that are taken so; kInfinite: any number
-        std::optional<const LoopMemo::ClassSequence*> class_sequence;  // none: not looked for yet
+        ExprId looping = kNone;                                        // the expression, or the summand, that `loops` belongs to
+        std::uint32_t left = 0;                                        // maximum number of characters of `loops`; kInfinite: none
+        std::optional<const LoopMemo::ClassSequence*> class_sequence;  // nullopt: not searched yet
         StableSets::Found closed{};
-        std::size_t stable_sets = 0;  // when it was looked for, there were this many
+        std::size_t stable_sets = 0;  // the number of stable sets when `closed` was looked up
         bool looked_around = false;
         std::uint32_t rest = kInfinite,
                       looping_rest = kInfinite;  // bytes of a shortest text of `expr` and `looping`; kInfinite: not known yet
@@ -83,23 +83,23 @@ public:
     // The state that all continuation bytes lead to; kDead: there is none, or no room for it.
     std::uint16_t after_continuation(ExprPool& pool, std::uint16_t number);
     State& operator[](std::uint16_t number) { return states_[number]; }
-    // kDead, kAlive, the number of what follows, or kUnknown.
+    // The number of the next state, kDead, kAlive or kUnknown.
     std::uint16_t& next(std::uint16_t number, std::uint8_t byte) { return steps_[number][byte]; }
     const std::uint16_t* steps(std::uint16_t number) const { return steps_[number].data(); }
-    // A new walk.
+    // Begins a walk. Drops the states if the table is full.
     void begin();
     StableSets& stable_sets(ExprPool& pool, const SubtreeAlphabets& subtrees) {
         return stable_sets_ ? *stable_sets_ : stable_sets_.emplace(pool, subtrees);
     }
     bool full() const { return states_.size() >= most_; }
-    void drop();  // the states, not what is known of stable sets
+    void drop();  // drops the states, but not the stable sets
     void clear();
     std::size_t bytes() const { return states_.size() * (sizeof(State) + sizeof(Steps)) + (stable_sets_ ? stable_sets_->bytes() : 0); }
 
 private:
     using Steps = std::array<std::uint16_t, 256>;
-    static constexpr std::size_t kMost = 2000;  // states, where tokens are no longer than half as many bytes
-    std::size_t most_;                          // below kAlive, since no token has more than 60,000
+    static constexpr std::size_t kMost = 2000;  // maximum number of states, unless tokens are longer than half of it
+    std::size_t most_;                          // less than kAlive, because no token has more than 60,000 bytes
     ArenaVector<State> states_;
     ArenaVector<Steps> steps_;
     ArenaVector<std::uint16_t> slots_;  // by hash; kUnknown: free

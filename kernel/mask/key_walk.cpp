@@ -35,7 +35,7 @@ struct Names {
 
 bool KeyWalk::run(ExprPool& pool, const TrieForest& forest, ExprId state) {
     const StringTrie& words = pool.strings();
-    const bool within = pool[state].op == Op::strings;  // after the quote before the name
+    const bool within = pool[state].op == Op::strings;  // the opening quote of the key was read
     const ExprId rest = within ? state : after_byte(pool, kQuote, state);
     Names names{words, *forest.trie, *this};
     StringWalk<Names> walk(words, *forest.trie, names);

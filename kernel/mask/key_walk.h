@@ -1,7 +1,7 @@
-// How a trie is walked over the names of an object, character by character; no expression is made.
+// Walks a token trie along the keys of an object, which are a set of texts (string_trie.h), without derivatives.
 //
-// The names below a state are in the order of their texts, so those that a token may lead on to lie side by side: what is
-// noted of a token costs the same however many they are.
+// The keys from one state on are sorted by text, so the keys that a token can continue as are a range, and the size of the
+// result does not depend on the number of keys in the ranges.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 namespace guideway {
 
 struct KeyWalk {
-    struct Place {  // tokens that end at a node lead on to the names [first, last)
+    struct Place {  // the tokens that end at `node` can continue as the keys [first, last)
         std::uint32_t first, last, node;
     };
-    struct Exit {  // a name has ended at a node, whose tokens are among the places too
+    struct Exit {  // the key `name` ends at `node`, with its quote; the tokens of the node are also a place
         std::uint32_t name, node;
     };
-    std::vector<std::uint32_t> labels;  // of the names
+    std::vector<std::uint32_t> labels;  // of the keys, in order
     std::vector<Place> places;
     std::vector<Exit> exits;
 
-    // False: the state is no set of texts, each with a quote and a label after it.
+    // Returns false if the state is not a set of texts that each end with a quote and a label.
     bool run(ExprPool& pool, const TrieForest& forest, ExprId state);
 };
 

@@ -13,10 +13,10 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxAlphabets = 32;  // that are cached; they are looked through one by one
+constexpr std::size_t kMaxAlphabets = 32;  // maximum size of `few_`, which is searched linearly
 constexpr ByteSet kAscii{{~std::uint64_t{0}, ~std::uint64_t{0}, 0, 0}};
-constexpr std::uint64_t kRunWork = 100;  // of a run
-constexpr std::size_t kWiderBytes = 64;  // of what is known of a run without bounds
+constexpr std::uint64_t kRunWork = 100;  // work units of a run, without those of its walk
+constexpr std::size_t kWiderBytes = 64;  // of an entry of `superset_bounds_`
 
 std::uint32_t count_of(std::span<const TokenRange> places) {
     std::uint32_t n = 0;
@@ -30,7 +30,7 @@ std::uint32_t ComponentIds::of(const AnalysedNode& component) {
     return component.kind == NodeKind::leaf ? of_leaf(component.follow) : next();
 }
 
-// An id is never given back: a key of the memo may hold it.
+// Ids are not reused: a key of the memo may contain one.
 std::uint32_t ComponentIds::next() {
     if (next_ == kInfinite)
         throw Error(ErrorKind::limit,
@@ -59,7 +59,7 @@ LeafResults::LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fue
                      [&](std::uint32_t a, std::uint32_t b) { return vocabulary.token(a).size() > vocabulary.token(b).size(); });
 }
 
-// Forgets the results that were not used since; marks the suffix tries that the others lead to.
+// Removes the results that were not used since `time`. Marks the suffix tries of the others.
 void LeafResults::drop_before(std::uint32_t time, std::vector<bool>& tries) {
     counters.used = 0;
     memo_.erase_if([&](const ResultKey&, const Known& known) { return known.time < time; });
@@ -69,7 +69,7 @@ void LeafResults::drop_before(std::uint32_t time, std::vector<bool>& tries) {
     memo_.each([&](const ResultKey&, const Known& known) { tries[known.run.suffix_trie] = true; });
 }
 
-// Forgets suffix tries and sets that are not used, and results over a trie that no user leads to.
+// Removes the suffix tries and token sets that are not marked, and the results over removed tries.
 void LeafResults::sweep(std::vector<bool>& sets, const std::vector<bool>& tries) {
     memo_.erase_if([&](const ResultKey& key, const Known&) { return !tries[key.trie]; });
     memo_.each([&](const ResultKey&, const Known& known) {
@@ -107,7 +107,7 @@ void LeafResults::clear() {
     counters.used = 0;
 }
 
-// As a bare run: its tokens are added without changes.
+// The result is stored without a base (as with `bare`), because its tokens are only added to masks.
 const WalkResult& LeafResults::run_shared(ExprPool& pool, std::uint32_t trie, std::uint32_t component, ExprId state,
                                           const ByteSet& follow) {
     const ResultKey key{trie, component, state, trie == kVocabularyTrie};
@@ -165,8 +165,8 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
     return memo_.add(key, {made, counters.time}).run;
 }
 
-// Whether the state loops by all plain characters. The space is tested first, since most states do not loop
-// by it, and to find the whole class is expensive (decision 7).
+// Whether the state loops by all characters of plain tokens. The space is tested first, because most states do not loop by it,
+// and to find all self-loops is expensive (decision 7).
 bool LeafResults::accepts_plain_tokens(ExprPool& pool, ExprId state, bool exact) {
     if (!pool[state].unbounded) return false;
     const ExprId behind = pool.dfa.derivative(state, ' ');
@@ -175,7 +175,8 @@ bool LeafResults::accepts_plain_tokens(ExprPool& pool, ExprId state, bool exact)
     return loops && PlainTokens::accepted_by(*loops);
 }
 
-// A part of a sum that accepts all plain tokens; kNone. What one part takes, the sum takes; it is not left before the quote.
+// A summand of the state that accepts all plain tokens; kNone if there is none. What a summand accepts, the sum accepts, and no
+// plain token leaves the leaf, because the leaf ends with a quote.
 ExprId LeafResults::plain_summand(ExprPool& pool, ExprId state) {
     ExprId found = kNone;
     if (!ends_in(pool, state, '"')) return found;
@@ -187,7 +188,7 @@ ExprId LeafResults::plain_summand(ExprPool& pool, ExprId state) {
     return found;
 }
 
-// All plain tokens of up to that many characters, and other tokens.
+// The set of all plain tokens of at most `characters` characters, and of the tokens `others`.
 std::uint32_t LeafResults::plain_set(std::uint32_t characters, std::span<const std::uint32_t> others) {
     const PlainTokens& plain = vocabulary_.plain_tokens();
     const auto put = [](std::span<const std::uint32_t> some, std::vector<std::uint32_t>& row) {
@@ -207,12 +208,15 @@ std::uint32_t LeafResults::plain_set(std::uint32_t characters, std::span<const s
     return sets_.row(row);
 }
 
-// All plain tokens that the state has characters left for, by a table; only the structural ones are walked.
+// The run of a state that reads plain characters: the plain tokens that are short enough are in a table, so only the structural
+// tokens are walked.
 bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool bare, WalkResult& made) {
     ExprPool& pool = machine.pool();
     const Supersets::Unbounded state = pool.supersets.unbounded(config.state);
     if (!tuning_.plain_tokens || pool[state.expr].nullable) return false;
-    ExprId like = state.left == kInfinite ? kNone : state.expr;  // whose run has the same plain tokens, if it is not to be cut
+    ExprId like = state.left == kInfinite
+                      ? kNone
+                      : state.expr;  // a state whose run has the same plain tokens; kNone: the state itself, which does not count
     if (!accepts_plain_tokens(pool, state.expr, true)) {
         if (state.left != kInfinite) return false;
         like = plain_summand(pool, state.expr);
@@ -272,13 +276,13 @@ bool LeafResults::knows(Machine& machine, const Config& config, ExprId state) {
     return memo_.find({kVocabularyTrie, machine.component(config.node).id, clipped(machine.pool(), kVocabularyTrie, state), 0}) != nullptr;
 }
 
-// The run of the state that most bytes lead to, and what differs.
+// The run of the state's delta base (`LazyDfa::delta_base`), with the tokens by which the two states differ.
 bool LeafResults::walk_difference(Machine& machine, const Config& config, WalkResult& made) {
     if (!tuning_.differences) return false;
     ExprPool& pool = machine.pool();
     const ExprId base = pool.dfa.delta_base(config.state);
     if (base <= kEmpty || base == config.state) return false;
-    // Two walks at once pay where the base's own run needs none: it is a string that continues, or known.
+    // To walk both states pays only if the run of the base needs no walk: it accepts all plain tokens, or is cached.
     if (!is_difference(pool, config.state) && !accepts_plain_tokens(pool, base, true) && !knows(machine, config, base)) return false;
     const auto difference = pair_walk(pool, trie_, config.state, base, tuning_.difference_bound);
     if (!difference) return false;
@@ -291,7 +295,7 @@ bool LeafResults::walk_difference(Machine& machine, const Config& config, WalkRe
     return true;
 }
 
-// A difference, where none of the trie's texts spells one of those that are taken away: as what it is taken from.
+// If no text of the trie spells an excluded text of a difference: the run of the expression that they are excluded from.
 bool LeafResults::walk_as_base(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) {
     const TrieForest forest = suffix_tries_.forest(trie);
     if (!tuning_.bases || !forest.whole()) return false;
@@ -322,22 +326,24 @@ const LeafResults::Known& LeafResults::superset_result(Machine& machine, const C
     return memo_.add(key, {made, counters.time});
 }
 
-// The run of the state without bounds, but for the tokens that are too long.
+// The run of a superset of the state (supersets.h), without the tokens that the state does not accept. Only long tokens can be
+// such tokens; at most `most_tried` of them are tested.
 bool LeafResults::walk_superset(Machine& machine, const Config& config, std::size_t most_tried, WalkResult& made) {
     if (!tuning_.supersets) return false;
     ExprPool& pool = machine.pool();
-    bool quick = false;  // one part of a sum takes whole subtrees
+    bool quick = false;  // a summand has self-loops, so its walk accepts whole subtrees
     if (!pool[config.state].boolean)
         each_summand(pool, config.state, [&](ExprId part) { return quick = loops_.find(pool, subtrees_, part, false) != nullptr; });
     if (quick) return false;
     const Superset relaxed = pool.supersets.superset(config.state);
     if (relaxed.expr == config.state || relaxed.expr <= kEmpty) return false;
-    // Bytes of a token after which both have the same completions, if a completion in the superset has up to `needed` bytes.
+    // The length in bytes up to which the state accepts the same tokens, if shortest completions in the superset have at most
+    // `needed` bytes.
     auto same_for = [&](std::uint32_t needed) {
         return std::min(relaxed.early, relaxed.exact_up_to - std::min(relaxed.exact_up_to, needed));
     };
     const bool boolean = pool[config.state].boolean;
-    if (boolean && same_for(pool.emptiness.shortest(relaxed.expr)) + 1 < kNear) return false;  // seen without a walk
+    if (boolean && same_for(pool.emptiness.shortest(relaxed.expr)) + 1 < kNear) return false;  // decided without a walk
     Config there = config;
     there.state = relaxed.expr;
     SupersetBounds wider;
@@ -358,7 +364,7 @@ bool LeafResults::walk_superset(Machine& machine, const Config& config, std::siz
     return true;
 }
 
-// The tokens of a set, as the row that is at hand.
+// Writes the tokens of a set to row_.
 void LeafResults::write_row(std::uint32_t set) {
     row_.resize(words_);
     sets_.write(set, row_);
@@ -370,8 +376,8 @@ bool LeafResults::lives(ExprPool& pool, ExprId state, std::string_view token) {
     return pool.dfa.nonempty_after(state, token);
 }
 
-// The row at hand holds the run's tokens, `cleared` among them. A run that is a delta clears tokens of its suffix trie too: it
-// stays a delta of the same base, or its suffix trie loses them.
+// The run without the tokens `cleared`. row_ must have the tokens of the run. The tokens that a delta clears are also removed from
+// the results of its suffix trie. So the result is a delta of the same base, or these tokens are removed from the suffix trie.
 WalkResult LeafResults::but_for(const WalkResult& run, std::vector<std::uint32_t>&& cleared) {
     WalkResult made = run;
     if (cleared.empty()) return made;
@@ -388,7 +394,7 @@ WalkResult LeafResults::but_for(const WalkResult& run, std::vector<std::uint32_t
     return made;
 }
 
-// A suffix trie without what a delta clears.
+// A suffix trie without the tokens that a delta clears.
 std::uint32_t LeafResults::without(std::uint32_t suffix_trie, std::span<const std::uint32_t> taken) {
     std::vector<std::uint32_t> cleared(taken.begin(), taken.end());
     std::sort(cleared.begin(), cleared.end());
@@ -425,11 +431,11 @@ bool LeafResults::walk_without_loop_bounds(Machine& machine, const Config& confi
     return true;
 }
 
-// The tokens that a string in few ASCII characters can take, as a trie: a walk over all tokens mostly reaches bytes
-// that it cannot take. kVocabularyTrie: too many, or no such string.
+// The trie of the tokens that a string of few ASCII characters can read: a walk of all tokens would mostly visit others.
+// kVocabularyTrie if these tokens are too many, or if the state is no such string.
 std::uint32_t LeafResults::alphabet_slice(ExprPool& pool, ExprId state) {
     if (!tuning_.alphabet_slices || !ends_in(pool, state, '"')) return kVocabularyTrie;
-    // The first bytes, also those after the opening quote, are mostly too many already. To find all bytes is expensive.
+    // Usually the first bytes, or those after the opening quote, are too many already. To find all bytes is expensive.
     if (!pool[state].boolean) {
         const ByteSet first = pool.dfa.first(state);
         if (is_large_alphabet(first.size() == 1 ? pool.dfa.first(pool.dfa.derivative(state, static_cast<std::uint8_t>(first.from(0))))
@@ -468,7 +474,7 @@ void LeafResults::keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk
     counters.used += kept.bytes();
 }
 
-// `rounds_of`: the key to keep rounds by, where the state no longer counts all its loop bodies; null.
+// `rounds_of`: the key under which `Rounds` are cached, if the state does not count all its loop bodies; else null.
 WalkResult LeafResults::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, SupersetBounds* wider,
                                   const ResultKey* rounds_of) {
     const TrieForest forest = suffix_tries_.forest(id);
@@ -501,7 +507,7 @@ WalkResult LeafResults::walk(Machine& machine, std::uint32_t id, const Config& c
     return {tokens, suffix_trie, made.context_dependent.empty() ? kNoTokens : sets_.sparse(made.context_dependent)};
 }
 
-// Sets the bits of the tokens at these places: one by one, or of all but the others.
+// Sets `row` to the tokens at these places. If they are most of the vocabulary, begins with all tokens and clears the others.
 void LeafResults::bits_of(const TokenTrie& x, std::span<const TokenRange> places, std::vector<std::uint32_t>& row) {
     auto put = [&](std::uint32_t begin, std::uint32_t end, bool on) {
         for (std::uint32_t p = begin; p < end; ++p) {
@@ -539,7 +545,7 @@ const std::vector<std::uint32_t>& LeafResults::tokens_up_to(std::uint8_t charact
 }
 
 std::uint32_t LeafResults::keep(const TokenTrie& x, LeafWalk& walked, bool disordered) {
-    if (disordered) {  // parts of a forest may hold each other
+    if (disordered) {  // a part of a forest may contain another one
         std::vector<TokenRange> places;
         places.swap(walked.places);
         std::sort(places.begin(), places.end(), [](const TokenRange& a, const TokenRange& b) { return a.begin < b.begin; });

@@ -69,7 +69,7 @@ protected:
     ~CompositeResults() = default;
 };
 
-// Notes that a token set, or none, is used: for TokenSets::sweep.
+// Marks a token set as used, for TokenSets::sweep. Does nothing for kNoTokens.
 void mark_used(std::uint32_t set, std::vector<bool>& sets);
 
 class LeafResults {
@@ -78,9 +78,9 @@ public:
 
     // The result of a trie in the component of a configuration. `bare`: not stored as a base result and its changes.
     const WalkResult& run(Machine& machine, std::uint32_t trie, const Config& config, bool bare = false);
-    // The same of a leaf that all grammars share, under a number of ids().
+    // The same for a leaf that all grammars share. `component`: an id of ids().
     const WalkResult& run_shared(ExprPool& pool, std::uint32_t trie, std::uint32_t component, ExprId state, const ByteSet& follow);
-    // A suffix trie without what a delta clears.
+    // A suffix trie without the tokens that a delta clears.
     std::uint32_t without(std::uint32_t suffix_trie, std::span<const std::uint32_t> taken);
     // The characters by which a state of a leaf returns to itself, in the vocabulary's trie; null if there are none.
     const SelfLoops* loops(ExprPool& pool, ExprId state) {
@@ -113,22 +113,22 @@ private:
         WalkResult run;
         std::uint32_t time;
     };
-    struct SupersetBounds {  // of the run of a state without bounds: bytes at most of a completion, and of what leaves it
+    struct SupersetBounds {  // of the run of a superset: maximum bytes of a shortest completion, maximum depth before an exit node
         std::uint32_t rest = 0, deepest = 0;
     };
-    struct Rounds {  // repetitions that tokens can begin, in the run of a state that does not count loop bodies (supersets.h)
-        std::vector<std::pair<std::uint32_t, std::uint32_t>> tokens;  // that may begin more than one repetition, and how many
-        std::uint32_t at_exits = 0;                                   // most repetitions that tokens begin before they leave the state
-        std::uint32_t loop_bodies = 0;                                // that were known when the state was walked
+    struct Rounds {  // iterations of loop bodies that tokens can begin, in the run of a state that does not count them (supersets.h)
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> tokens;  // tokens that may begin more than one iteration, and how many
+        std::uint32_t at_exits = 0;                                   // maximum that a token begins before it leaves the leaf
+        std::uint32_t loop_bodies = 0;                                // number of known loop bodies when the state was walked
         std::size_t bytes() const { return sizeof(Rounds) + sizeof(ResultKey) + 48 + tokens.size() * sizeof(tokens[0]); }
     };
 
     WalkResult walk(Machine& machine, std::uint32_t trie, const Config& config);
     ExprId clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const;
     std::uint32_t alphabet_slice(ExprPool& pool, ExprId state);
-    // The trie that serves tokens of these bytes, kVocabularyTrie if they are too many; null: not known yet.
+    // The trie that has all tokens of these bytes; kVocabularyTrie if they are too many; null: not cached.
     const std::uint32_t* known_slice(const ByteSet& bytes) const;
-    // Whether tokens of these bytes are too many for a separate trie, or not of ASCII alone.
+    // Whether the tokens of these bytes are too many for a separate trie, or the bytes are not only ASCII.
     bool is_large_alphabet(const ByteSet& bytes);
     WalkResult walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, SupersetBounds* wider = nullptr,
                          const ResultKey* rounds_of = nullptr);
@@ -169,7 +169,7 @@ private:
     std::vector<std::pair<ByteSet, std::uint32_t>> few_;  // suffix tries of the tokens of these bytes; kVocabularyTrie: too many
     std::vector<std::uint32_t> all_;                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens, by number of characters
-    std::vector<std::uint32_t> longest_first_;                            // tokens of kNear bytes or more, by their bytes
+    std::vector<std::uint32_t> longest_first_;                            // tokens of kNear bytes or more, longest first
     std::vector<std::uint8_t> characters_;                                // by token, as `SubtreeAlphabets` counts them
     std::vector<std::uint32_t> plain_row_;                                // all plain tokens
     std::vector<std::uint32_t> row_, scratch_;

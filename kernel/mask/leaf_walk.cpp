@@ -29,11 +29,11 @@ void LeafWalk::add_rounds(TokenRange some, std::uint32_t begun) {
 
 namespace {
 
-constexpr std::uint32_t kNodesOfWork = 16;  // most are in subtrees that are taken, or not, at once
-constexpr std::size_t kMaxDoubtful = 3000;  // tokens
+constexpr std::uint32_t kNodesOfWork = 16;  // nodes for one work unit: most are in subtrees that are decided as a whole
+constexpr std::size_t kMaxDoubtful = 3000;  // maximum size of `to_verify`
 constexpr unsigned kFew = 12, kMany = 64;   // ASCII bytes that a state loops by
 
-// kCounts: rounds are counted. Most walks count none, and should not pay for it (decision 7).
+// kCounts: whether iterations of loop bodies (rounds) are counted. Most walks do not count, and should not pay for it (decision 7).
 template <bool kCounts>
 class LeafWalker {
 public:
@@ -69,9 +69,9 @@ private:
         std::uint32_t characters = 0;
         ChildFilter leap;
     };
-    struct Begun {  // up to a node on the path
+    struct Begun {  // iterations that were begun up to a node on the path
         std::uint32_t rounds = 0;
-        ByteSet begins;  // the bytes that begin one more
+        ByteSet begins;  // the bytes that begin another one
     };
 
     bool take_all(Number first) {
@@ -86,7 +86,7 @@ private:
 
     bool counts() const { return kCounts && made_.counts; }
 
-    // Tokens are taken unless their nodes are left out: so nodes that live on cost no more than the step to them.
+    // Tokens are accepted unless `leave_out` excludes their nodes, so an accepted node costs only the step to it.
     void walk(const TrieForest::Part& part) {
         const std::uint8_t* const bytes = x_.byte.data();
         const std::uint32_t* const ends = x_.end.data();
@@ -106,7 +106,7 @@ private:
             }
             const std::uint32_t end = ends[i];
             if (above.nullable && follow_.contains(byte)) leave_at(i, depth - 1);
-            const bool alone = end == i + 1 && !measures;  // what is reached is not computed
+            const bool alone = end == i + 1 && !measures;  // no node follows: only whether the next state is alive matters
             Number next = above.steps[byte];
             if (next == DfaTable::kUnknown || (next == DfaTable::kAlive && !alone)) next = step(depth, byte, alone);
             if (next == DfaTable::kDead) {
@@ -135,7 +135,7 @@ private:
         }
     }
 
-    // From one node up to another; what was taken before is written down.
+    // Excludes the nodes [from, to), and records the tokens since the last excluded node as accepted.
     void leave_out(std::uint32_t from, std::uint32_t to) {
         made_.add(taken_from_, x_.first_token[from]);
         taken_from_ = x_.first_token[to];
@@ -151,7 +151,7 @@ private:
     Number after_character(std::uint32_t node, Number at) {
         if (!tuning_.inside_characters) return subtrees_->left(node) > 0 ? DfaTable::kDead : at;
         for (unsigned left = subtrees_->left(node); left > 0 && at != DfaTable::kDead; --left) {
-            if (counts() && begins_of(at).meets(kContinuation)) return DfaTable::kDead;  // a round may begin unseen
+            if (counts() && begins_of(at).meets(kContinuation)) return DfaTable::kDead;  // an iteration could begin uncounted
             at = states_.after_continuation(pool_, at);
         }
         return at;
@@ -172,14 +172,14 @@ private:
         return i + 1;
     }
 
-    // The bytes with which rounds begin.
+    // The bytes that begin an iteration of a loop body.
     const ByteSet& begins_of(Number state) {
         if (begins_.size() <= state) begins_.resize(state + 32u);
         if (!begins_[state]) begins_[state] = pool_.supersets.iterations_begin(states_[state].expr);
         return *begins_[state];
     }
 
-    // What loops begins no more rounds, if none of its characters begins like them.
+    // The tokens below a node by which the state loops begin no further iteration if none of their characters begins one.
     void count_loops(std::uint32_t node, std::size_t depth, Number state) {
         made_.add_rounds(below(node), subtrees_->begins(node, begins_of(state)) ? LeafWalk::kAnyRounds : begun_[depth].rounds);
     }
@@ -191,7 +191,7 @@ private:
         made_.rest = std::max(made_.rest, known);
     }
 
-    // `alone`: it is queried only whether the state lives on.
+    // `alone`: only whether the next state is alive is needed.
     Number step(std::size_t depth, std::uint8_t byte, bool alone) {
         const Number at = path_[depth - 1].state;
         const ExprId expr = states_[at].expr;
@@ -204,7 +204,7 @@ private:
         return states_.next(path_[depth - 1].state, byte) = made;
     }
 
-    // All but the states on the path.
+    // Drops all states except those on the path.
     void forget(std::size_t depth) {
         std::vector<ExprId> kept;
         for (std::size_t d = 0; d < depth; ++d) kept.push_back(states_[path_[d].state].expr);
@@ -235,7 +235,7 @@ private:
         level.leap = ChildFilter(x_, node, wanted);
     }
 
-    // True: all below the node is taken, as far as it can be.
+    // Decides the tokens below a node without a walk, if possible. Returns whether it has.
     bool take(std::uint32_t node, std::size_t depth, Number number, std::uint32_t characters) {
         if (!subtrees_) return false;
         DfaTable::State& state = states_[number];
@@ -259,8 +259,9 @@ private:
         return tuning_.counted_heads ? pool_.supersets.unbounded(e) : Supersets::Unbounded{e, kInfinite};
     }
 
-    // What counts may; else, whether a part of the state is known to, or comes back to itself by the first byte below the node:
-    // one step for each, instead of up to 128 to find all its loops. The sum itself is not stepped, since it may be ambiguous.
+    // Whether the state may have self-loops: it counts repetitions, or a summand is known to have self-loops, or returns to itself
+    // by the first byte below the node. This is one step for each summand, instead of up to 128 to find all self-loops. The sum itself
+    // is not stepped, because it may be ambiguous.
     bool may_loop(std::uint32_t node, const DfaTable::State& state) {
         if (unbounded(state.expr).left != kInfinite) return true;
         bool found = false;
@@ -278,7 +279,8 @@ private:
         const Supersets::Unbounded u = unbounded(state.expr);
         state.looping = u.expr;
         state.left = u.left;
-        const bool itself = u.expr == state.expr;  // else bounds are left out: what is after would seem to begin too early
+        const bool itself =
+            u.expr == state.expr;  // else bounds were removed, and the part after the repetition could seem to begin too early
         const SelfLoops* known = loops_.known(u.expr, !itself);
         if (!itself || (known && known->count() >= kFew) || !scout_parts(state, kMany, true)) {
             state.loops = loops_.find(pool_, *subtrees_, u.expr, !itself);
@@ -290,7 +292,7 @@ private:
         state.scouted = true;
     }
 
-    // What one part of a sum takes, the sum takes: the first that loops by this many bytes.
+    // Finds a summand that loops by at least `least` bytes: what a summand accepts, the sum accepts.
     bool scout_parts(DfaTable::State& state, unsigned least, bool known) {
         bool found = false;
         each_summand(pool_, state.expr, [&](ExprId part) {
@@ -325,7 +327,7 @@ private:
         state.stable_sets = stable_count_;
     }
 
-    // Tokens below the node, of this many characters from their beginning on.
+    // Accepts the tokens below the node that have at most `most` characters, counted from the start of the token.
     bool take_up_to(std::uint32_t node, std::uint64_t most, bool all) {
         if (all || most >= subtrees_->most_characters()) return true;
         if (!whole_) return false;
@@ -334,7 +336,7 @@ private:
         return true;
     }
 
-    // States that stay among themselves; of what may be too long, if it is little, note is taken.
+    // Accepts the tokens below the node by a stable set. Those that may be too long for it are added to `to_verify`, if they are few.
     bool take_stable(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
         if (!tuning_.stable_sets) return false;
         if (state.stable_sets != stable_count_) find_stable(state);
@@ -374,8 +376,8 @@ private:
         return true;
     }
 
-    // Whether a token below the node may leave the leaf from a state beyond the stable set, of which nothing is known. It may not
-    // where all texts end in a quote and the subtree has none.
+    // Whether a token below the node may leave the leaf from a state outside of the stable set, of which nothing is known. It may
+    // not if all texts end with a quote and the subtree has no quote.
     bool may_leave_beyond(std::uint32_t node, const DfaTable::State& state) const {
         const ByteSet leaving = ends_in(pool_, state.expr, '"') ? ByteSet::range('"', '"') : follow_;
         return !subtrees_->loop_behind(node, *state.closed.loops, leaving);
@@ -394,13 +396,13 @@ private:
     const bool whole_;
     StableSets* stable_sets_ = nullptr;
     std::size_t stable_count_ = 0;
-    std::uint32_t taken_from_ = 0;  // places from here on are taken, up to what is left out next
+    std::uint32_t taken_from_ = 0;  // the tokens from this place on are accepted, up to the next excluded node
     std::vector<Level> path_;
-    std::vector<Begun> begun_;                    // by depth; where rounds are counted
-    std::vector<std::optional<ByteSet>> begins_;  // rounds, by state
+    std::vector<Begun> begun_;                    // by depth, with kCounts
+    std::vector<std::optional<ByteSet>> begins_;  // results of `begins_of` by state
 };
 
-// Of texts that a quote ends: what is after it is left to those who follow.
+// Records the result of a walk along texts that end with a quote. The nodes after the quote are exit nodes.
 struct Texts {
     static constexpr bool kRanks = false;
     const TokenTrie& x;
@@ -415,7 +417,7 @@ struct Texts {
     }
 };
 
-// False: it is no set of such texts.
+// Returns false if the state is not a set of JSON strings.
 bool walk_texts(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, LeafWalk& made) {
     const bool within = pool[start].op == Op::strings;
     const ExprId rest = within ? start : after_byte(pool, kQuote, start);

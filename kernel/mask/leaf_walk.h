@@ -1,9 +1,9 @@
-// How a trie is walked from one state of a leaf, and what can be left out of the walk.
+// Walks a token trie from one state of a leaf.
 //
-// Below a node whose whole subtree loops on the state (`SubtreeAlphabets`), every token is taken at once; where the
-// state counts what it repeats, every token of no more characters than are left. Below a wide node only children that
-// can continue are visited. `pair_walk` finds in what two states differ: where both reach the same state, their
-// subtrees agree.
+// If the state loops by all characters of a subtree (`SubtreeAlphabets`), all tokens of the subtree are accepted without a walk;
+// if it also counts repetitions, the tokens that are not longer than the remaining count. Of a wide node, only the children that the
+// state can read are visited. `pair_walk` finds the tokens by which two states differ: where both reach the same state, the subtree
+// is skipped.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct TokenRange {  // of a trie's list of tokens
     std::uint32_t begin, end;
 };
 
-// Over the children of a wide node, to those that are wanted.
+// Skips the children of a wide node whose bytes are not wanted.
 class ChildFilter {
 public:
     ChildFilter() = default;
@@ -57,28 +57,28 @@ private:
 };
 
 struct LeafWalk {
-    struct Limited {  // places whose tokens count only up to this many characters
+    struct Limited {  // places of which only the tokens of at most this many characters are accepted
         std::uint8_t characters;
         std::vector<TokenRange> places;
     };
-    struct Rounds {  // that tokens may begin, at most
+    struct Rounds {  // the maximum number of iterations of loop bodies that the tokens at these places begin
         TokenRange places;
         std::uint32_t begun;
     };
-    static constexpr std::uint32_t kAnyRounds = kInfinite;  // that is not seen
+    static constexpr std::uint32_t kAnyRounds = kInfinite;  // the number is not known
     static constexpr std::uint32_t kMostRoundTokens = 1000;
     std::vector<TokenRange> places;
     std::vector<Limited> limited;
-    std::vector<std::uint32_t> to_verify;   // tokens at these places that must be tried
-    std::vector<std::uint32_t> exit_nodes;  // nodes whose byte the leaf does not take, but what follows it may
+    std::vector<std::uint32_t> to_verify;   // tokens at these places that must be stepped byte by byte
+    std::vector<std::uint32_t> exit_nodes;  // nodes before whose byte the leaf may end
     bool measures = false;                  // whether to find `rest`
-    std::uint32_t rest = 0;                 // bytes, at most, of a shortest completion of what was reached
-    bool counts = false;                    // whether to find what follows; unset where too many tokens come round
-    std::vector<Rounds> rounds;             // tokens that may begin two iterations of loop bodies (supersets.h) or more
-    std::uint32_t round_tokens = 0;         // this many
-    std::uint32_t rounds_at_exits = 0;      // begun before an exit node, at most
+    std::uint32_t rest = 0;                 // maximum bytes of a shortest completion, of all states that were reached
+    bool counts = false;                    // whether to find the next three; cleared if more than kMostRoundTokens tokens are found
+    std::vector<Rounds> rounds;             // for tokens that may begin two or more iterations of loop bodies (supersets.h)
+    std::uint32_t round_tokens = 0;         // the number of these tokens
+    std::uint32_t rounds_at_exits = 0;      // maximum number of iterations begun before an exit node
 
-    // `subtrees`: of the forest's trie, or null. Places are in order in a whole trie only.
+    // `subtrees`: of the forest's trie, or null. The places are sorted only if the forest is a whole trie.
     void run(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, const SubtreeAlphabets* subtrees,
              LoopMemo& loops, DfaTable& states, const Tuning& tuning);
     void add(std::uint32_t begin, std::uint32_t end) {
@@ -95,10 +95,11 @@ struct Difference {
     std::vector<std::uint32_t> cleared, added;  // not in `state` but in `base`; in `state` only
 };
 
-// How a state that is its base without some sets of texts differs from it; nothing where it is not, that is not seen, or it
-// takes over `bound`.
+// The difference of a state that is its base without finite sets of texts. Nothing if the state has another form, if the
+// conditions of delta_walk.cpp are not met, or if more than `bound` nodes or tokens are needed.
 std::optional<Difference> text_walk(ExprPool& pool, const TokenTrie& trie, ExprId state, ExprId base, std::size_t bound);
-// Nothing if that is not worth it (over `bound` nodes or tokens), or if the two states are left at different places.
+// The difference of two states. Nothing if more than `bound` nodes or tokens are needed, or if a token may leave the leaf from
+// only one of them.
 std::optional<Difference> pair_walk(ExprPool& pool, const TokenTrie& trie, ExprId state, ExprId base, std::size_t bound);
 
 }  // namespace guideway

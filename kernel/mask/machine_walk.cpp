@@ -43,7 +43,7 @@ private:
             std::sort(stepped_.begin(), stepped_.end());
             stepped_.erase(std::unique(stepped_.begin(), stepped_.end()), stepped_.end());
         }
-        if (outcome.context_dependent) {  // what is above decides, token by token
+        if (outcome.context_dependent) {  // the text before decides: these tokens are stepped byte by byte later
             made_.context_dependent.insert(made_.context_dependent.end(), x_.tokens.begin() + x_.first_token[i],
                                            x_.tokens.begin() + x_.first_token[end]);
             return end;
@@ -61,7 +61,7 @@ private:
         return i + 1;
     }
 
-    // Whether one leaf is left, and all below the node loops in it.
+    // Whether the only configuration is in a leaf that loops by all characters below the node.
     bool loops(std::uint32_t node) {
         if (!subtrees_ || !tuning_.self_loops || stepped_.size() != 1 || !machine_.is_leaf(stepped_[0])) return false;
         const ExprId state = stepped_[0].state;

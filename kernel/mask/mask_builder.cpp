@@ -1,5 +1,9 @@
 // Masks, built from runs: the tokens that the component of a configuration accepts, and the results of the suffix trie in the
 // frames below. Parts that occur in several places of a grammar are cached.
+//
+// The worklist (`tasks_`) has pairs of a trie and a configuration. A task runs its trie through the component of its configuration:
+// it adds the accepted tokens to `found_` and `spans_`, and a task for what is left of the trie in each configuration that is
+// below where the component ends (`leave`, `add_task`). The first task is the whole vocabulary in the configuration of the mask.
 #include <algorithm>
 
 #include "guideway/mask/key_walk.h"
@@ -11,8 +15,8 @@ namespace guideway {
 namespace {
 
 constexpr std::uint64_t kTaskWork = 10;
-constexpr std::size_t kMaxSpans = 2048;            // tokens of names that are written one by one
-constexpr std::uint32_t kAnyEntries = 0xffffffff;  // of a key: whichever entries came before
+constexpr std::size_t kMaxSpans = 2048;            // maximum number of tokens of keys that are kept as spans; more become a row
+constexpr std::uint32_t kAnyEntries = 0xffffffff;  // in a ResultKey: the result holds for all registers of the object
 
 }  // namespace
 
@@ -21,7 +25,7 @@ void MaskBuilder::build(AutomatonCache& at, Machine& machine, const Config& conf
     find_mask(machine, config, made);
 }
 
-// The sets and spans found from these on.
+// Keeps the token sets and spans that were found from these positions on.
 MaskBuilder::Parts MaskBuilder::keep_parts(std::size_t sets, std::size_t spans) {
     Parts made{static_cast<std::uint32_t>(at_->parts.size()), 0, 0};
     auto first = found_.begin() + static_cast<std::ptrdiff_t>(sets);
@@ -39,18 +43,18 @@ MaskBuilder::Parts MaskBuilder::keep_parts(std::size_t sets, std::size_t spans) 
 }
 
 // Finds the token sets of the configuration's run and of its suffix trie in the frames below. Tokens that depend on the context
-// are walked one by one.
+// are stepped one by one.
 void MaskBuilder::find_mask(Machine& machine, const Config& config, Mask& mask) {
     if (config.node == kDone) {
-        mask.first = sets_.sparse({});
+        mask.run = sets_.sparse({});
         return;
     }
     tasks_.clear();
     context_dependent_.clear();
     found_.clear();
     spans_.clear();
-    ended_ = nullptr;  // of a run that a limit cut off
-    mask.first = kNoTokens;
+    ended_ = nullptr;  // it is still set if a limit ended the computation before
+    mask.run = kNoTokens;
     if (machine.shares_stacks()) find_mask_of_shared_stacks(machine, config, mask);
     else {
         if (!visited_.empty()) visited_.clear();
@@ -58,8 +62,8 @@ void MaskBuilder::find_mask(Machine& machine, const Config& config, Mask& mask) 
         tasks_.push_back({kVocabularyTrie, config});
         drain_worklist(machine, mask);
     }
-    if (mask.first == kNoTokens) mask.first = sets_.sparse({});
-    mask.more = keep_parts(0, 0);
+    if (mask.run == kNoTokens) mask.run = sets_.sparse({});
+    mask.parts = keep_parts(0, 0);
     mask.context_dependent = !context_dependent_.empty();
     if (mask.context_dependent) step_through_context_dependent(machine, config, mask);
 }
@@ -76,7 +80,7 @@ void MaskBuilder::step_through_context_dependent(Machine& machine, const Config&
         }
         if (!below_.empty()) legal.push_back(t);
     }
-    if (!legal.empty()) mask.last = sets_.sparse(legal);
+    if (!legal.empty()) mask.verified = sets_.sparse(legal);
 }
 
 void MaskBuilder::drain_worklist(Machine& machine, Mask& mask) {
@@ -90,7 +94,8 @@ void MaskBuilder::drain_worklist(Machine& machine, Mask& mask) {
             if (ended_) ended_->push_back(task.trie);
             continue;
         }
-        if (++taken_ > 64 && visited_[task.trie].before(task.config)) {  // what it reaches is outside of what is recorded
+        if (++taken_ > 64 &&
+            visited_[task.trie].before(task.config)) {  // an earlier task has done the same; open summaries lack its results
             for (std::size_t i = 0; i < opened_; ++i) open_[i].whole = false;
             continue;
         }
@@ -102,11 +107,11 @@ void MaskBuilder::take(Machine& machine, const Task& task, Mask& mask) {
     if (!machine.is_leaf(task.config) && (take_summary(machine, task) || take_keys(machine, task) || take_punctuation(machine, task)))
         return;
     const WalkResult made = results_.run(machine, task.trie, task.config);
-    // The result of an object depends on its register. A summary by entry serves all registers, so it must not contain it.
+    // The result of an object depends on its register. A summary for any register must not contain a result of the same object.
     for (std::size_t i = 0; i < opened_; ++i)
-        if (open_[i].by_entry && open_[i].config.node == task.config.node && open_[i].config.parent == task.config.parent)
+        if (open_[i].any_register && open_[i].config.node == task.config.node && open_[i].config.parent == task.config.parent)
             open_[i].whole = false;
-    if (task.trie == kVocabularyTrie) mask.first = made.tokens;  // the only one that may clear some
+    if (task.trie == kVocabularyTrie) mask.run = made.tokens;  // only this set may be a delta
     else if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
     if (made.context_dependent != kNoTokens) {
         context_dependent_.insert(context_dependent_.end(), sets_[made.context_dependent].data.begin(),
@@ -116,7 +121,7 @@ void MaskBuilder::take(Machine& machine, const Task& task, Mask& mask) {
     if (made.suffix_trie) leave(machine, made.suffix_trie, task.config);
 }
 
-// A suffix trie is left where the component of a configuration has ended: for what is below it.
+// Continues with a suffix trie below a component that has ended, or records it as an exit of the innermost open summary.
 void MaskBuilder::leave(Machine& machine, std::uint32_t suffix_trie, const Config& config) {
     if (exploration_) return leave(*exploration_, suffix_trie, config.parent);
     if (opened_ && open_[opened_ - 1].config.parent == config.parent) {
@@ -125,14 +130,15 @@ void MaskBuilder::leave(Machine& machine, std::uint32_t suffix_trie, const Confi
     }
     below_.clear();
     machine.resume(config.parent, below_);
-    for (const Config& c : below_) go_on(suffix_trie, c);
+    for (const Config& c : below_) add_task(suffix_trie, c);
 }
 
-void MaskBuilder::go_on(std::uint32_t suffix_trie, const Config& c) {
+// Adds a task to the worklist, or records the trie as a continuation of the innermost open summary.
+void MaskBuilder::add_task(std::uint32_t suffix_trie, const Config& c) {
     if (exploration_) return exploration_->tasks.push_back({suffix_trie, c});
     if (opened_) {
         SummaryBuilder& last = open_[opened_ - 1];
-        if (last.by_entry && c.node == last.config.node && c.parent == last.config.parent && phase_of(c.state) == Phase::after) {
+        if (last.any_register && c.node == last.config.node && c.parent == last.config.parent && phase_of(c.state) == Phase::after) {
             last.continuations.push_back(suffix_trie);
             return;
         }
@@ -140,11 +146,12 @@ void MaskBuilder::go_on(std::uint32_t suffix_trie, const Config& c) {
     tasks_.push_back({suffix_trie, c});
 }
 
-// Uses the known summary of a component over a suffix trie; true: there is nothing left to do. Otherwise begins to
-// record it. It is recorded while the tasks above `tasks` are done. From the colon of an unbounded object on, it ends
-// at the next `Phase::after` of the same object and so holds for all registers (`by_entry`): the tries that are left
-// after the value are its `continuations`, and each user continues with them from its own register. `whole` becomes
-// false if a task was skipped, or depended on the register or on text that was read; then the summary is not kept.
+// Uses the cached summary of a component over a suffix trie and returns true, or begins to record one and returns false. It
+// is recorded until the worklist has `tasks` tasks again: all that are added until then belong to it. From the colon of an
+// unbounded object on, it ends at the next `Phase::after` of the same object and so holds for all registers
+// (`any_register`): the tries that are left after the value are its `continuations`, and each use continues with them from
+// its own register. `whole` becomes false if a task was skipped, or depended on the register or on text that was read; then the
+// summary is not kept.
 bool MaskBuilder::take_summary(Machine& machine, const Task& task) {
     const Config& c = task.config;
     const AnalysedNode& k = machine.component(c.node);
@@ -152,8 +159,8 @@ bool MaskBuilder::take_summary(Machine& machine, const Task& task) {
     if (!tuning_.summaries || task.trie == kVocabularyTrie || k.unique || (k.kind != NodeKind::object && k.kind != NodeKind::array) ||
         (phase != Phase::after && phase != Phase::colon))
         return false;
-    const bool by_entry = phase == Phase::colon && !k.bounded;
-    const ResultKey key{task.trie, k.id, c.state, by_entry ? kAnyEntries : c.regs};
+    const bool any_register = phase == Phase::colon && !k.bounded;
+    const ResultKey key{task.trie, k.id, c.state, any_register ? kAnyEntries : c.regs};
     const ComponentSummary* known = at_->summaries.find(key);
     if (known) {
         results_.counters.hits.fetch_add(1, std::memory_order_relaxed);
@@ -161,7 +168,8 @@ bool MaskBuilder::take_summary(Machine& machine, const Task& task) {
         for (std::uint32_t i = 0; i < known->parts.sets; ++i) found_.push_back(at_->parts[part++]);
         for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({at_->parts[part], at_->parts[part + 1]});
         for (std::uint32_t i = 0; i < known->exits; ++i) leave(machine, at_->parts[part++], c);
-        for (std::uint32_t i = 0; i < known->continuations; ++i) go_on(at_->parts[part++], machine.after_value(c, label_of_entry(c.state)));
+        for (std::uint32_t i = 0; i < known->continuations; ++i)
+            add_task(at_->parts[part++], machine.after_value(c, label_of_entry(c.state)));
         return true;
     }
     if (open_.size() == opened_) open_.emplace_back();
@@ -171,7 +179,7 @@ bool MaskBuilder::take_summary(Machine& machine, const Task& task) {
     made.tasks = tasks_.size();
     made.sets = found_.size();
     made.spans = spans_.size();
-    made.by_entry = by_entry;
+    made.any_register = any_register;
     made.whole = true;
     made.exits.clear();
     made.continuations.clear();
@@ -190,27 +198,28 @@ void MaskBuilder::close_summary(Machine& machine) {
     }
     for (const std::uint32_t suffix_trie : last.exits) leave(machine, suffix_trie, last.config);
     if (!last.continuations.empty()) {
-        const Config behind = machine.after_value(last.config, label_of_entry(last.config.state));
-        for (const std::uint32_t suffix_trie : last.continuations) go_on(suffix_trie, behind);
+        const Config after = machine.after_value(last.config, label_of_entry(last.config.state));
+        for (const std::uint32_t suffix_trie : last.continuations) add_task(suffix_trie, after);
     }
 }
 
-// Of the names that still fit the state (inside a name: those that continue it), takes those that may come. After each,
-// the colon continues with the suffix trie after the name.
+// Accepts the tokens that can continue as keys that are allowed now (`ObjectRules::AllowedKeys`), and adds a task for the suffix
+// trie after each of these keys, at the colon. The index of all keys is cached (`key_index_of`); only the selection depends on
+// the register. Returns false where the configuration is not in a key, or its keys have no index.
 bool MaskBuilder::take_keys(Machine& machine, const Task& task) {
     const Config& c = task.config;
     if (!tuning_.key_index || machine.component(c.node).kind != NodeKind::object || phase_of(c.state) != Phase::key) return false;
     const KeyIndex all = key_index_of(machine, task);
     if (!all.known) return false;
     fuel_.spend(all.names.end - all.names.begin + all.ways.end - all.ways.begin);
-    std::vector<std::uint32_t>& before = may_come_;  // by name: how many that may come are before it
+    std::vector<std::uint32_t>& before = allowed_;  // by position of a key: number of allowed keys before it
     before.assign(1, 0);
     const ObjectRules::AllowedKeys opens(machine.object_rules(), c.node, c.regs);
     for (std::uint32_t n = all.names.begin; n < all.names.end; ++n) {
         const AutomatonCache::KeyExit name = at_->key_exits[n];
         const bool open = opens(name.label);
         before.push_back(before.back() + open);
-        if (open && name.suffix_trie) go_on(name.suffix_trie, {c.node, entry_state(Phase::colon, name.label), c.regs, c.parent});
+        if (open && name.suffix_trie) add_task(name.suffix_trie, {c.node, entry_state(Phase::colon, name.label), c.regs, c.parent});
     }
     const std::size_t others = spans_.size();
     std::size_t count = 0;
@@ -272,7 +281,8 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
     return at_->names.add(key, made);
 }
 
-// Over a trie, and what is left after it, which `after` continues with.
+// Accepts the tokens of a trie that end in `text`, perhaps after white space; adds tasks for what is left in the configurations
+// `after` the text.
 void MaskBuilder::take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after) {
     ByteSet follow;
     for (const Config& c : after) follow |= machine.begins(c);
@@ -282,10 +292,10 @@ void MaskBuilder::take_text(Machine& machine, std::uint32_t trie, bool spaced, s
     const WalkResult made = punctuation_.result(machine.pool(), trie, text, spaced, follow);
     if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
     if (made.suffix_trie)
-        for (const Config& c : after) go_on(made.suffix_trie, c);
+        for (const Config& c : after) add_task(made.suffix_trie, c);
 }
 
-// The text that ends the component.
+// The same with the text that ends the component.
 void MaskBuilder::take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text) {
     const ByteSet follow = PunctuationLeaves::canonical(machine.component(task.config.node).follow);
     const WalkResult made = punctuation_.result(machine.pool(), task.trie, text, spaced, follow);
@@ -293,8 +303,8 @@ void MaskBuilder::take_closing(Machine& machine, const Task& task, bool spaced, 
     if (made.suffix_trie) leave(machine, made.suffix_trie, task.config);
 }
 
-// Takes punctuation and the white space around it, where a configuration of an object or array continues with nothing else.
-// Returns false if it is at another place, or if white space has another meaning there.
+// Runs a trie through punctuation and the white space around it, where an object or array can continue with nothing else.
+// Returns false at other places, or if white space has another meaning there.
 bool MaskBuilder::take_punctuation(Machine& machine, const Task& task) {
     const Config c = task.config;
     const AnalysedNode& k = machine.component(c.node);
@@ -334,7 +344,7 @@ bool MaskBuilder::take_punctuation(Machine& machine, const Task& task) {
     return true;
 }
 
-// Steps a configuration through some bytes; the result is in after_. Returns whether it is nonempty.
+// Steps a configuration through some bytes; the result is in `after_`. Returns whether it is nonempty.
 bool MaskBuilder::step_along(Machine& machine, const Config& c, std::string_view bytes) {
     Outcome outcome;
     after_.assign(1, c);

@@ -1,5 +1,5 @@
 // Builds one mask: the tokens that the component of a configuration accepts, and the results of its suffix trie in the frames
-// below. The temporary data of a mask are members. The walk of a composite value inside a mask uses another builder.
+// below. Temporary data of the computation are members. The walk of a composite value inside a mask uses another builder.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +29,9 @@ public:
 
     // The mask of a configuration with its whole stack; its parts are cached in `at`.
     void build(AutomatonCache& at, Machine& machine, const Config& config, Mask& made);
-    // The result of a trie in a composite value that is one leaf. The builder has made nothing before.
+    // The result of a trie in a composite value that is one leaf. The builder must be new.
     WalkResult composite(AutomatonCache& at, Machine& machine, std::uint32_t trie, const Config& config);
-    // Calls of `call` without a mask begin with this.
+    // Must be called before `call` outside of `build`.
     void begin(AutomatonCache& at) {
         at_ = &at;
         paths_ = 0;
@@ -49,19 +49,20 @@ private:
         std::uint32_t trie;
         Config config;
     };
-    // The open tasks, and the results so far, in grammars that share stacks.
+    // The worklist and the results so far, in grammars that share stacks.
     struct Exploration {
         std::vector<Task> tasks;
-        std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> ended;  // by reach and trie: frames
+        std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> ended;  // frames by trie, the longest reach first
         std::vector<std::uint32_t> sets, context_dependent, exits;
-        std::unordered_set<std::uint64_t> visited;            // tries and frames
+        std::unordered_set<std::uint64_t> visited;            // pairs of a trie and a frame
         std::unordered_map<std::uint32_t, VisitedSet> taken;  // by trie: configurations of objects and arrays
     };
-    struct SummaryBuilder {  // a component summary that is not complete; tasks and results from `tasks`, `sets` and `spans` on are its own
+    // A component summary that is being recorded.
+    struct SummaryBuilder {
         ResultKey key;
         Config config;
-        std::size_t tasks, sets, spans;
-        bool by_entry, whole;
+        std::size_t tasks, sets, spans;  // sizes of `tasks_`, `found_` and `spans_` at its begin; what is added after that belongs to it
+        bool any_register, whole;
         std::vector<std::uint32_t> exits, continuations;
     };
 
@@ -79,7 +80,7 @@ private:
     bool take_summary(Machine& machine, const Task& task);
     void close_summary(Machine& machine);
     void leave(Machine& machine, std::uint32_t suffix_trie, const Config& config);
-    void go_on(std::uint32_t suffix_trie, const Config& config);
+    void add_task(std::uint32_t suffix_trie, const Config& config);
 
     // summaries.cpp
     void find_mask_of_shared_stacks(Machine& machine, const Config& config, Mask& made);
@@ -90,7 +91,7 @@ private:
     void leave(Exploration& exploration, std::uint32_t trie, std::uint32_t frame);
 
     // composite_results.cpp
-    struct Taken {  // the row is made where there is much
+    struct Taken {  // accepted tokens: those of a list, and of a row if it is not empty
         std::vector<std::uint32_t> tokens, row;
     };
     std::uint32_t take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken);
@@ -104,18 +105,18 @@ private:
     TokenSets& sets_;
     SuffixTries& suffix_tries_;
     std::uint32_t words_;
-    AutomatonCache* at_ = nullptr;                 // of the automaton that the mask is found for
+    AutomatonCache* at_ = nullptr;                 // of the automaton that the mask is computed for
     std::vector<std::uint32_t>* ended_ = nullptr;  // suffix tries at the end of the whole grammar; null: not requested
-    Exploration* exploration_ = nullptr;           // takes tasks and what is left, in grammars that share stacks
+    Exploration* exploration_ = nullptr;           // receives the tasks and suffix tries, in grammars that share stacks; null in others
     std::size_t paths_ = 0;                        // parser stacks that were examined, in grammars that share stacks
     std::vector<Task> tasks_;
-    std::vector<SummaryBuilder> open_;
-    std::size_t opened_ = 0;  // of them
+    std::vector<SummaryBuilder> open_;  // the first `opened_` are in use, the innermost last
+    std::size_t opened_ = 0;
     std::vector<std::uint32_t> found_;
     std::vector<Span> spans_;
     std::unordered_map<std::uint32_t, VisitedSet> visited_;
-    std::size_t taken_ = 0;
-    std::vector<std::uint32_t> context_dependent_, row_, may_come_;
+    std::size_t taken_ = 0;  // number of tasks of the mask
+    std::vector<std::uint32_t> context_dependent_, row_, allowed_;
     Configs below_, next_, after_;
 };
 

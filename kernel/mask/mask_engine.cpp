@@ -1,4 +1,4 @@
-// What is cached of automata, and masks put together from their parts.
+// The caches of automata, and masks joined from their parts.
 #include "guideway/mask/mask_engine.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ MaskEngine::MaskEngine(const TokenTable& vocabulary, std::size_t budget, const T
 std::uint32_t MaskEngine::next_automaton() {
     if (free_numbers_.empty()) {
         learned_.push_back(nullptr);
-        free_numbers_.reserve(learned_.capacity());  // so that `forget` asks for no memory
+        free_numbers_.reserve(learned_.capacity());  // so that `forget` allocates no memory
         free_numbers_.push_back(static_cast<std::uint32_t>(learned_.size() - 1));
     }
     const std::uint32_t number = free_numbers_.back();
@@ -23,7 +23,7 @@ std::uint32_t MaskEngine::next_automaton() {
     return number;
 }
 
-// The token sets of its masks are kept until the next trim.
+// The token sets of its masks are kept until `drop_before` or `clear`.
 void MaskEngine::forget(std::uint32_t automaton) noexcept {
     learned_bytes_ -= learned_[automaton]->counted;
     learned_[automaton].reset();
@@ -32,12 +32,12 @@ void MaskEngine::forget(std::uint32_t automaton) noexcept {
 }
 
 // Memory is released before a mask is computed. The caches of this automaton are emptied only with those of all others.
-void MaskEngine::turn_to(std::uint32_t automaton) {
+void MaskEngine::begin_use(std::uint32_t automaton) {
     if (at_) count_learned(*at_);  // an error may have left it uncounted
     at_ = learned_[automaton].get();
-    at_->touch(++turn_);
+    at_->touch(++use_clock_);
     trim();
-    at_->touch(turn_);  // if its caches were emptied, the time of use was, too
+    at_->touch(use_clock_);  // if its caches were emptied, its time of use was lost, too
 }
 
 void MaskEngine::count_learned(AutomatonCache& learned) {
@@ -48,14 +48,14 @@ void MaskEngine::count_learned(AutomatonCache& learned) {
 
 void MaskEngine::count(std::uint32_t automaton) { count_learned(*learned_[automaton]); }
 
-// The longest idle ones first, until they take so much at most all together; not those that were used lately.
+// Empties the caches of idle automata, the least recently used first, until those of all automata have at most `most` bytes.
 void MaskEngine::forget_idle(std::size_t most) {
     std::vector<std::pair<std::uint64_t, AutomatonCache*>> idle;
     for (const auto& one : learned_)
         if (one && one->counted) idle.emplace_back(static_cast<std::uint64_t>(one->last), one.get());
     std::sort(idle.begin(), idle.end());
     for (const auto& [last, one] : idle) {
-        if (learned_bytes_ <= most || last + kRecentTurns > turn_) return;
+        if (learned_bytes_ <= most || last + kRecentUses > use_clock_) return;
         learned_bytes_ -= one->counted;
         one->forget();
         one->state_sets.forget();
@@ -80,7 +80,7 @@ void MaskEngine::trim() {
     if (learned_bytes_ > forget_at_) {
         const std::size_t some = budget_ / kCacheShareDivisor / 4;
         forget_idle(3 * some);
-        forget_at_ = std::max(4 * some, learned_bytes_ + some);  // all may be in use: they are not checked at each mask
+        forget_at_ = std::max(4 * some, learned_bytes_ + some);  // if all are in use, the check is not repeated at each mask
     }
     if (used() <= budget_) return;
     std::vector<std::uint32_t> times;
@@ -94,7 +94,7 @@ void MaskEngine::trim() {
     if (used() > budget_) clear();
 }
 
-// Keeps what was used since, and what that needs.
+// Removes the results that were not looked up since, and the token sets and suffix tries that no other result needs.
 void MaskEngine::drop_before(std::uint32_t time) {
     forget_learned();
     std::vector<bool> sets, tries(results_.suffix_tries().count() + 1);
@@ -105,20 +105,20 @@ void MaskEngine::drop_before(std::uint32_t time) {
 }
 
 // The mask of a leaf is cached with register 0, for all texts that were read. If a mask depended on the text, the entry
-// of register 0 is marked (`context_dependent`), and masks are cached by register. A marker without a mask has `first`
-// = kNoTokens.
+// of register 0 is marked (`context_dependent`), and masks are cached by register. An entry that is only a mark has `run` =
+// kNoTokens.
 MaskEngine::Mask* MaskEngine::find(const Machine& machine, const AutomatonCache& learned, const Config& c) {
     if (!machine.is_leaf(c)) return learned.masks.find(c);
     Mask* known = learned.masks.find({c.node, c.state, 0, c.parent});
     if (known && known->context_dependent && c.regs != 0) known = learned.masks.find(c);
-    return known && known->first != kNoTokens ? known : nullptr;
+    return known && known->run != kNoTokens ? known : nullptr;
 }
 
 std::optional<bool> MaskEngine::fill_known(std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row) const {
     const AutomatonCache& from = *learned_[automaton];
     const auto masks = from.of(state_set);
     if (masks.empty()) return std::nullopt;
-    from.touch(turn_);
+    from.touch(use_clock_);
     bool accepting = false;
     for (const Mask* one : masks) accepting |= one->accepting;
     write(from, masks, row);
@@ -134,7 +134,7 @@ std::optional<bool> MaskEngine::accepting_known(std::uint32_t automaton, const S
 
 bool MaskEngine::fill(Machine& machine, std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row) {
     if (const auto known = fill_known(automaton, state_set, row)) return *known;
-    turn_to(automaton);
+    begin_use(automaton);
     bool accepting = false;
     filled_.clear();
     for (const Config& c : state_set.configs()) {
@@ -148,10 +148,10 @@ bool MaskEngine::fill(Machine& machine, std::uint32_t automaton, const StateSet&
     return accepting;
 }
 
-// One of whole rows goes first, since it is copied then, not joined.
+// Puts a mask that is stored as a whole row first, if there is one: the first is copied, the others are joined.
 void MaskEngine::put_first(std::span<Mask*> masks) const {
     if (masks.empty()) return;
-    const auto listed = [&](const Mask* one) { return sets()[one->first].form == TokenSet::Form::sparse; };
+    const auto listed = [&](const Mask* one) { return sets()[one->run].form == TokenSet::Form::sparse; };
     if (listed(masks.front()))
         if (const auto whole = std::find_if_not(masks.begin(), masks.end(), listed); whole != masks.end()) std::swap(masks.front(), *whole);
 }
@@ -159,30 +159,31 @@ void MaskEngine::put_first(std::span<Mask*> masks) const {
 void MaskEngine::write(const AutomatonCache& from, std::span<Mask* const> masks, std::span<std::uint32_t> row) const {
     if (masks.empty()) return std::fill(row.begin(), row.end(), 0);
     write(from, *masks.front(), kNoTokens, row);
-    for (const Mask* one : masks.subspan(1)) write(from, *one, masks.front()->first, row);
+    for (const Mask* one : masks.subspan(1)) write(from, *one, masks.front()->run, row);
 }
 
-// Adds a mask to a row. Its `cleared` tokens are removed only if no earlier mask set them. `before`: the base set that
-// the row was initialised from (kNoTokens: undefined content); with the same base, only the cleared tokens are restored.
+// Adds a mask to a row. Its `cleared` tokens are removed only if no earlier mask set them. `before`: the token set `run` of the
+// first mask in the row, or kNoTokens if the row has undefined content. A mask with the same base only restores what `before`
+// cleared.
 void MaskEngine::write(const AutomatonCache& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
     thread_local std::vector<std::uint32_t> kept;
-    const bool blank = before == kNoTokens, beside = !blank && sets()[mask.first].form == TokenSet::Form::delta;
-    if (beside) {
+    const bool blank = before == kNoTokens, clears = !blank && sets()[mask.run].form == TokenSet::Form::delta;
+    if (clears) {
         kept.clear();
-        for (const std::uint32_t t : sets()[mask.first].taken())
+        for (const std::uint32_t t : sets()[mask.run].taken())
             if (row[t >> 5] >> (t & 31) & 1) kept.push_back(t);
     }
-    if (blank) sets().write(mask.first, row);
-    else if (sets().delta_base(before) == sets().delta_base(mask.first)) sets().restore(before, row);
-    else sets().merge(mask.first, row);
-    std::uint32_t part = mask.more.at;
-    for (const std::uint32_t end = part + mask.more.sets; part != end; ++part) sets().merge(from.parts[part], row);
-    for (const std::uint32_t end = part + 2 * mask.more.spans; part != end; part += 2)
+    if (blank) sets().write(mask.run, row);
+    else if (sets().delta_base(before) == sets().delta_base(mask.run)) sets().restore(before, row);
+    else sets().merge(mask.run, row);
+    std::uint32_t part = mask.parts.at;
+    for (const std::uint32_t end = part + mask.parts.sets; part != end; ++part) sets().merge(from.parts[part], row);
+    for (const std::uint32_t end = part + 2 * mask.parts.spans; part != end; part += 2)
         for (const std::uint32_t t : from.tokens({from.parts[part], from.parts[part + 1]})) row[t >> 5] |= 1u << (t & 31);
-    sets().change(mask.first, row);
-    if (beside)
+    sets().change(mask.run, row);
+    if (clears)
         for (const std::uint32_t t : kept) row[t >> 5] |= 1u << (t & 31);
-    if (mask.last != kNoTokens) sets().merge(mask.last, row);
+    if (mask.verified != kNoTokens) sets().merge(mask.verified, row);
 }
 
 MaskEngine::Mask& MaskEngine::mask(Machine& machine, const Config& config) {
@@ -200,9 +201,9 @@ MaskEngine::Mask& MaskEngine::mask(Machine& machine, const Config& config) {
         if (!made.context_dependent && (!marker || !marker->context_dependent)) place = any;
         if (made.context_dependent && !marker) {
             marker = &at_->masks.add(any, {});
-            marker->first = kNoTokens;
+            marker->run = kNoTokens;
         }
-        if (made.context_dependent) marker->context_dependent = true;  // one must look again
+        if (made.context_dependent) marker->context_dependent = true;  // `find` then looks for the mask of the register
     }
     Mask& kept = at_->masks.get(place);
     made.context_dependent |= kept.context_dependent;

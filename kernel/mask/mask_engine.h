@@ -1,40 +1,47 @@
 // Masks by suffix tries.
 //
+// How a mask is made that is not cached: `fill` calls `mask` for each configuration of the state set. `mask` lets `MaskBuilder`
+// follow the suffix tries from the first component down the stack. Each run of a leaf comes from `LeafResults::run`: from its
+// cache, or from the run of another state by one of the methods below, or, last, from a walk over the trie (leaf_walk.h,
+// machine_walk.h). Runs are cached once for all automata, in `LeafResults::memo_`. What depends on one automaton is in its
+// `AutomatonCache` (automaton_cache.h): summaries of components, indexes of keys, masks of configurations, and lists of masks of
+// state sets.
+//
 // Run(X, q): walk the trie X through one component from its state q. The tokens that end inside the component form a mask.
 // The rest of X, where the component ends, is another trie: the suffix trie. The next frame of the stack continues with it. So
 //     mask(q0 | f1 f2 ...) = A(X0, q0) + A(X1, f1) + A(X2, f2) + ...   until the suffix trie is empty
-// and the key of the cache (ResultKey) does not depend on the stack: X, the component, q, and the register of an object
+// and the key of the cache (ResultKey) does not depend on the stack: it is X, the component, q, and the register of an object
 // or array.
 //
 // Delta encoding: the run of a state over the whole vocabulary can be stored as that of a base state minus `cleared` plus
-// `added` tokens. It then uses the suffix trie of the base, and `cleared` is also removed from everything computed from that
-// suffix trie. This is valid only if no token can both stay in the leaf and leave it; callers check this.
+// `added` tokens. Its suffix trie is then that of the base, and the `cleared` tokens are also removed from everything computed
+// from that suffix trie. This is valid only if no token can both end in the leaf and leave it; callers check this.
 //
-// A string over few ASCII characters is walked over the tokens of these characters only. A difference over a trie that
-// spells none of the excluded texts has the run of the expression that they are excluded from.
+// A string over few ASCII characters is walked over the tokens of these characters only. A difference has the run of its first
+// operand over a trie without any token that leads to an excluded text.
 //
 // A state that accepts every plain token (plain_tokens.h) of at most n characters gets these from a table. Only the
 // other tokens are walked.
 //
 // A state that counts is walked without bounds. Then the tokens that are long enough to reach a bound are tried one by
-// one. So one walk serves every count.
+// one. So one walk is enough for all counts.
 //
 // Punctuation and the white space around it are separate leaves, which all objects and arrays share, with their suffix tries.
-// The names of an object over a trie are sorted by text. Each token has the range of names that it leads to, and the
-// allowed tokens are selected from these ranges.
+// The keys that an object can have over a trie are sorted by text. Each token has the range of keys that it can continue as,
+// and the allowed tokens are selected from these ranges.
 //
 // In grammars that share stacks (summaries.cpp), the result of a trie in the rest of a sequence is cached like a run:
-// token sets and suffix tries. So a new nesting costs one look-up for each level that tokens reach.
+// token sets and suffix tries. So a deeper nesting costs one look-up for each level that tokens reach.
 //
-// The mask of a configuration with its complete stack is cached too, as a list of sets and selected names (mask_engine.cpp). For
+// The mask of a configuration with its complete stack is cached too, as a list of sets and selected keys (mask_engine.cpp). For
 // a state set (state_sets.h), the list of these masks is cached. For a component over a suffix trie, the result up to the end of
 // the component is cached (mask_builder.cpp); the frames below compute their own parts.
 //
 // Ids stay valid until the next call of `fill`, `warm_up`, `warm_up_leaves` or `clear`. When the caches of automata are
 // larger than a share of the budget, `fill` first empties those of the automata that were not used for the longest
-// time. When the budget is used up, it empties those of all automata, and removes the runs that were looked up longest
-// ago; a cached mask does not renew the runs that it was made of. `fill_known` changes only the time of use, and may
-// run in several threads at once.
+// time. When the budget is used up, it empties those of all automata, and removes the half of the runs that was not looked up
+// for the longest time; use of a cached mask is no look-up of the runs that it was made of. `fill_known` changes only the time of
+// use, and may run in several threads at once.
 #pragma once
 
 #include <cstddef>
@@ -56,25 +63,25 @@ namespace guideway {
 
 class MaskEngine : private CompositeResults {
 public:
-    // `work`: the fuel of the pool that has the expressions of all machines.
+    // `work`: the fuel of the expression pool of all machines.
     MaskEngine(const TokenTable& vocabulary, std::size_t budget, const Tuning& tuning, Fuel& work);
     MaskEngine(const MaskEngine&) = delete;
     MaskEngine& operator=(const MaskEngine&) = delete;
 
-    // Writes the legal tokens of a state set to the row (ceil(V/32) words); true: the text may end here. `automaton` names
-    // the machine.
+    // Writes the legal tokens of a state set to the row (ceil(V/32) words); true: the text may end here. `automaton` is the
+    // number of the machine's automaton (`next_automaton`).
     bool fill(Machine& machine, std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row);
     // The same, if all of it is cached; else nothing.
     std::optional<bool> fill_known(std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row) const;
-    // What `fill_known` would say, without writing.
+    // What `fill_known` would return, without writing.
     std::optional<bool> accepting_known(std::uint32_t automaton, const StateSet& state_set) const;
-    // Numbers of components in the keys of what is cached.
+    // Numbers of components in the keys of cached results.
     ComponentIds& ids() { return results_.ids(); }
     std::size_t punctuation_leaves() const { return punctuation_.size(); }
     // Bytes that are kept as long as the store exists.
     std::size_t kept_bytes() const { return results_.ids().leaves() * 80 + learned_.capacity() * sizeof(learned_[0]); }
     const SelfLoops* loops(ExprPool& pool, ExprId state) { return results_.loops(pool, state); }
-    // A number for an automaton, good until `forget`.
+    // A number for an automaton, valid until `forget`.
     std::uint32_t next_automaton();
     // The reference is valid until `forget`. The contents are released while the automaton is idle.
     AutomatonCache& learned(std::uint32_t automaton) { return *learned_[automaton]; }
@@ -94,13 +101,13 @@ public:
 
 private:
     static constexpr std::size_t kCacheShareDivisor = 96;  // caches of idle automata are emptied above 1/96 of the budget
-    // An automaton that was used in the last kRecentTurns turns is not idle: the automata of a batch alternate.
-    static constexpr std::uint64_t kRecentTurns = 1024;
+    // An automaton that was used within the last kRecentUses ticks of `use_clock_` is not idle: the automata of a batch alternate.
+    static constexpr std::uint64_t kRecentUses = 1024;
     using Mask = AutomatonCache::Mask;
 
     void trim();
     void drop_before(std::uint32_t time);
-    void turn_to(std::uint32_t automaton);
+    void begin_use(std::uint32_t automaton);
     void forget_idle(std::size_t most);
     void forget_learned();
     void count_learned(AutomatonCache& learned);
@@ -121,10 +128,10 @@ private:
     MaskBuilder builder_;
     std::vector<std::unique_ptr<AutomatonCache>> learned_;  // by number of automaton
     std::vector<std::uint32_t> free_numbers_;               // of deleted automata
-    AutomatonCache* at_ = nullptr;                          // of the automaton that masks are found for
-    std::uint64_t turn_ = 0;                                // counts masks of state sets that were not cached, and calls of warm_up
+    AutomatonCache* at_ = nullptr;                          // of the automaton that masks are computed for
+    std::uint64_t use_clock_ = 0;                           // counts masks of state sets that were not cached, and calls of warm_up
     std::size_t forget_at_;                                 // bytes in the caches of automata, above which some are emptied
-    std::vector<Mask*> filled_;                             // of the state set
+    std::vector<Mask*> filled_;                             // the masks of the state set
 };
 
 }  // namespace guideway

@@ -1,4 +1,4 @@
-// Computes runs before a mask needs them: while a constraint is compiled, no caller waits for a token.
+// Computes runs before a mask needs them, while a constraint is compiled: then no caller waits for a mask.
 #include <unordered_set>
 
 #include "guideway/mask/mask_engine.h"
@@ -7,18 +7,20 @@ namespace guideway {
 
 namespace {
 
-// Units of work. A third or three times as much would change new steps by 2 % at most (decision 7).
+// Units of work after which no further run is begun. A third or three times as much would change new steps by 2 % at most
+// (decision 7).
 constexpr std::uint64_t kEnough = 30'000;
-constexpr std::uint64_t kStateWork = 200;      // of a state whose run may be known already
-constexpr std::uint64_t kMost = 10 * kEnough;  // where a single run takes so long
+constexpr std::uint64_t kMost = 10 * kEnough;  // limit, for a single run that takes long
+constexpr std::uint64_t kStateWork = 200;      // for a state, whose run may be cached already
 
 }  // namespace
 
-// Nearly every text needs these runs, and they are the most expensive part of a new mask. Leaves that other automata have too cost
-// a look-up. After the quote comes first: there a string is in any case, before it only where no token holds both. Sets of
-// texts are left to the steps that need them: their walks visit the nodes of these texts only.
+// Nearly every text needs these runs, and they are the most expensive part of a new mask. A leaf that another automaton has too
+// costs a look-up. States after an opening quote are first: each string passes through one, but a mask begins at the start of a
+// string only where the token before it ends before the quote. Sets of texts are left out: their walks visit the nodes of these
+// texts only.
 void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
-    turn_to(automaton);
+    begin_use(automaton);
     ExprPool& pool = machine.pool();
     fuel_.within(kMost, [&] {
         const std::uint64_t before = fuel_.left();
@@ -37,7 +39,7 @@ void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
 }
 
 void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_t work) {
-    turn_to(automaton);
+    begin_use(automaton);
     builder_.begin(*at_);
     const std::uint64_t before = fuel_.left();
     const auto is_over = [&] { return before - fuel_.left() >= work || used() > budget_; };
@@ -46,25 +48,25 @@ void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_
     for (const Config& c : first)
         if (!is_over()) mask(machine, c);
     std::vector<Config> leaves;
-    std::vector<std::vector<Config>> behind(machine.size());  // by leaf: the rests of sequences that begin where it ends
+    std::vector<std::vector<Config>> rests(machine.size());  // by component: the rests of sequences that begin where it ends
     for (std::uint32_t n = 0; n < machine.size(); ++n) {
         const AnalysedNode& c = machine.component(n);
         if (c.kind == NodeKind::leaf && machine.pool().emptiness.is_nonempty(c.expr)) leaves.push_back({n, c.expr, 0, kBottom});
         if (c.kind != NodeKind::sequence || !machine.shares_stacks()) continue;
         for (std::uint32_t i = 1; i < c.parts.size(); ++i) {
-            behind[c.parts[i - 1]].push_back({n, i, 0, kBottom});
+            rests[c.parts[i - 1]].push_back({n, i, 0, kBottom});
             if (!is_over()) builder_.call(machine, kVocabularyTrie, {n, i, 0, kBottom}, 0);
         }
     }
     std::unordered_set<std::uint64_t> seen;
     builder_.begin(*at_);
-    for (std::size_t i = 0; i < leaves.size() && !is_over(); ++i) {  // by steps from the beginnings
+    for (std::size_t i = 0; i < leaves.size() && !is_over(); ++i) {  // breadth-first from the starts of the leaves
         fuel_.spend(kStateWork);
         const Config at = leaves[i];
         if (at.state == kEmpty || !seen.insert(std::uint64_t{at.node} << 32 | at.state).second) continue;
         const WalkResult made = results_.run(machine, kVocabularyTrie, at);
         if (made.suffix_trie)
-            for (const Config& rest : behind[at.node])
+            for (const Config& rest : rests[at.node])
                 if (!is_over()) builder_.call(machine, made.suffix_trie, rest, 0);
         const ByteSet live = machine.pool().dfa.first(at.state);
         for (int b = live.from(0); b >= 0; b = b < 255 ? live.from(static_cast<unsigned>(b) + 1) : -1) {

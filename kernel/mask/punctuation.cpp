@@ -6,7 +6,8 @@
 
 namespace guideway {
 
-// The canonical set among a few that holds these bytes, so that suffix tries are shared: what follows JSON's punctuation.
+// The smallest of three fixed sets that contains these bytes, so that suffix tries are shared; else the bytes themselves. The fixed
+// sets are bytes that can follow JSON's punctuation.
 ByteSet PunctuationLeaves::canonical(const ByteSet& bytes) {
     if (bytes.empty()) return bytes;
     static const auto known = [] {
@@ -21,7 +22,7 @@ ByteSet PunctuationLeaves::canonical(const ByteSet& bytes) {
     return bytes;
 }
 
-// White space, then a text, as a leaf that every grammar shares.
+// The leaf of a text, perhaps after white space, that all grammars share.
 PunctuationLeaves::Leaf& PunctuationLeaves::leaf(ExprPool& pool, std::string_view text, bool spaced) {
     for (Leaf& mark : leaves_)
         if (mark.spaced == spaced && mark.text == text) return mark;

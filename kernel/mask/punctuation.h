@@ -24,20 +24,22 @@ class PunctuationLeaves {
 public:
     explicit PunctuationLeaves(LeafResults& results) : results_(results) {}
 
-    // The result of a text, perhaps after white space, before these bytes.
+    // The result of a trie in the leaf of a text, perhaps after white space, that these bytes can follow.
     const WalkResult& result(ExprPool& pool, std::uint32_t trie, std::string_view text, bool spaced, const ByteSet& follow);
+    // A set that contains these bytes, for `follow`: equal for many places in grammars, so that they share results.
     static ByteSet canonical(const ByteSet& bytes);
     std::size_t size() const { return leaves_.size(); }
     void clear() { leaves_.clear(); }
 
 private:
-    struct Leaf {  // and its numbers by what follows it
+    struct Leaf {  // `ids`: its numbers in the keys of results, by the bytes that can follow it
         std::string text;
         bool spaced;
         ExprId expr;
         std::vector<std::pair<ByteSet, std::uint32_t>> ids;
     };
-    static constexpr std::size_t kMostMarks = 64, kMostFollows = 64;  // texts, and what follows one; then they are made anew
+    static constexpr std::size_t kMostMarks = 64,
+                                 kMostFollows = 64;  // maximum number of leaves, and of sets that follow one; then all are dropped
 
     Leaf& leaf(ExprPool& pool, std::string_view text, bool spaced);
 

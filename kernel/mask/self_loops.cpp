@@ -10,7 +10,7 @@ namespace guideway {
 
 namespace {
 
-// Where the bytes of characters beyond ASCII lead to from one state: found once, instead of once for each block.
+// The transitions from one state by bytes of characters beyond ASCII, computed once instead of once for each block.
 class Ways {
 public:
     Ways& from(ExprPool& pool, ExprId state) {
@@ -26,7 +26,7 @@ public:
             if (bytes.contains(byte)) return to;
         return kNone;
     }
-    // Whether every continuation byte leads to where `good`, which is always the same, holds.
+    // Whether every continuation byte leads to a state for which `good` holds. `good` must be the same in all calls.
     bool all(const std::function<bool(ExprId)>& good) {
         if (all_) return *all_;
         ByteSet missing = kContinuation;
@@ -48,13 +48,14 @@ unsigned length_of(std::uint8_t lead) { return lead < 0xc0 ? 0 : lead < 0xe0 ? 2
 
 SelfLoops loops_of(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId state, bool exact) {
     SelfLoops made;
-    auto comes_back = [&](ExprId to) {
+    auto returns = [&](ExprId to) {
         if (to == state) return true;
         if (exact || !has_summand(pool, to, state)) return false;
         made.grows = true;
         return true;
     };
-    // Whether every character that continues from here comes back: what a token ends in the middle of may be another's.
+    // Whether every character that continues from here returns to the state: a token that ends inside a character may be the
+    // prefix of another token.
     auto closed = [&](ExprId from, unsigned left) {
         std::vector<ExprId> here{from}, after;
         for (; left > 0; --left) {
@@ -68,12 +69,12 @@ SelfLoops loops_of(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId stat
     };
     pool.fuel().spend(128);
     pool.dfa.for_each_raw_derivative(state, ByteSet::range(0, 0x7f), [&](const ByteSet& bytes, ExprId to) {
-        if (!comes_back(to)) return;
+        if (!returns(to)) return;
         made.ascii[0] |= bytes.words[0];
         made.ascii[1] |= bytes.words[1];
     });
     if (!made.any()) return made;
-    made.blocks = exact ? blocks_to(subtrees, pool, state, comes_back, closed) : blocks_to(subtrees, pool, state, comes_back);
+    made.blocks = exact ? blocks_to(subtrees, pool, state, returns, closed) : blocks_to(subtrees, pool, state, returns);
     std::size_t count = 0;
     for (const std::uint64_t word : made.blocks) count += static_cast<std::size_t>(std::popcount(word));
     made.all_blocks = count == subtrees.blocks().size();
@@ -84,10 +85,10 @@ std::vector<std::uint64_t> blocks_to(const SubtreeAlphabets& subtrees, ExprPool&
                                      const std::function<bool(ExprId)>& good, const std::function<bool(ExprId, unsigned)>& inside) {
     const std::span<const SubtreeAlphabets::Block> blocks = subtrees.blocks();
     std::vector<std::uint64_t> made = subtrees.no_blocks();
-    if (!pool[state].boolean && !pool.dfa.first(state).meets(kBeyondAscii)) return made;  // most patterns take ASCII alone
+    if (!pool[state].boolean && !pool.dfa.first(state).meets(kBeyondAscii)) return made;  // most patterns accept only ASCII
     pool.fuel().spend(blocks.size());
-    ExprId path[4] = {state};  // after this many bytes of a block; those that begin alike are together
-    Ways ways[4];              // from the last state there
+    ExprId path[4] = {state};  // states after each number of bytes of a block; blocks are sorted, so that equal beginnings are stepped once
+    Ways ways[4];              // of the states of `path`
     for (std::size_t i = 0; i < blocks.size(); ++i) {
         const SubtreeAlphabets::Block& block = blocks[i];
         unsigned k = 0;

@@ -10,7 +10,7 @@
 
 namespace guideway {
 
-// The self-loops of a state; `exact`: those to a sum that contains the state do not count.
+// The self-loops of a state. A symbol that leads to a sum with the state as a summand counts too, unless `exact`.
 SelfLoops loops_of(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId state, bool exact);
 
 // The blocks that lead from a state to states for which `good` holds, as bits. A block that ends inside a character counts

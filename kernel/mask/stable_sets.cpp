@@ -19,8 +19,8 @@ std::uint32_t StableSets::number_of(ExprId state) const {
     return static_cast<std::uint32_t>(at - states_.begin());
 }
 
-// What these bytes lead to from `start`. States that do not take all of them, and those beyond the limit, live on for no
-// character.
+// Finds the states that strings over these bytes lead to from `start`. A state that does not continue by all of them, or whose
+// successors would exceed the limit on states, has `characters` = 0.
 void StableSets::close(ExprId start, const ByteSet& bytes) {
     states_.assign(1, {start, 0, {}});
     std::vector<ExprId> targets;
@@ -48,7 +48,7 @@ void StableSets::close(ExprId start, const ByteSet& bytes) {
     }
 }
 
-// How far each is from a state that does not continue.
+// Sets `characters` of each state to its distance from the states where it is 0.
 void StableSets::measure() {
     std::vector<std::uint32_t> queue;
     for (std::uint32_t i = 0; i < states_.size(); ++i)
@@ -63,7 +63,7 @@ void StableSets::measure() {
     }
 }
 
-// Those by which a state leads to others that promise but one character less.
+// The blocks by which a state leads only to states of at least as many characters less one.
 std::vector<std::uint64_t> StableSets::blocks_of(const State& state) const {
     const std::uint8_t wanted = state.characters == kForever ? kForever : static_cast<std::uint8_t>(state.characters - 1);
     return blocks_to(subtrees_, pool_, state.expr, [&](ExprId to) {
@@ -78,7 +78,7 @@ void StableSets::add_blocks(StableSet& made) {
     auto& blocks = made.loops.blocks;
     blocks = blocks_of(states_[0]);
     if (blocks == subtrees_.no_blocks()) return;
-    std::map<std::vector<ExprId>, const State*> kinds;  // of those that continue alike, the one that promises most
+    std::map<std::vector<ExprId>, const State*> kinds;  // of states with equal transitions, one with the most characters
     std::vector<ExprId> leads;
     for (const State& state : states_) {
         if (state.characters == 0) continue;
@@ -122,18 +122,18 @@ void StableSets::look_wider(ExprId start) {
         wider_looks_ += !pool_.emptiness.with_short_searches([&] { look(start, wider_looks_); });
 }
 
-// Bytes that soon lead to where others do not continue are left out.
+// Leaves out bytes, in a few rounds, that lead to states where other bytes do not continue.
 void StableSets::look(ExprId start, unsigned& looks) {
     if (looks >= kMaxLooks || (!pool_[start].unbounded && !pool_[start].boolean)) return;
     ByteSet bytes = pool_.dfa.first(start);
     bytes.words[2] = bytes.words[3] = 0;
-    for (unsigned turn = 0; turn < kMaxTurns && bytes.size() >= kFewBytes; ++turn) {
-        looks += turn == 0;
+    for (unsigned round = 0; round < kMaxRounds && bytes.size() >= kFewBytes; ++round) {
+        looks += round == 0;
         const ByteSet before = bytes;
         pool_.dfa.for_each_derivative(start, before, [&](const ByteSet& some, ExprId next) {
-            if (!before.within(pool_.dfa.first(next))) bytes -= some;  // seen without following the others
+            if (!before.within(pool_.dfa.first(next))) bytes -= some;  // cheaper than `close`
         });
-        if (bytes != before) continue;  // a turn as well
+        if (bytes != before) continue;
         close(start, bytes);
         measure();
         if (states_[0].characters >= kFewCharacters) return keep(bytes);

@@ -21,25 +21,26 @@ public:
     static constexpr std::uint8_t kForever = 255, kFewCharacters = 8;
     struct Found {
         const SelfLoops* loops = nullptr;  // null: the state is in no stable set
-        std::uint8_t characters = 0;       // for which it lives on; kForever: without end
-        bool nullable = false;             // whether some state of the stable set is
+        std::uint8_t characters = 0;       // n in the definition above, from this state; kForever: infinite
+        bool nullable = false;             // whether a state of the stable set is nullable
     };
     StableSets(ExprPool& pool, const SubtreeAlphabets& subtrees) : pool_(pool), subtrees_(subtrees) {}
-    void begin() { looks_ = wider_looks_ = 0; }  // a new walk
+    void begin() { looks_ = wider_looks_ = 0; }  // of a new walk: the limits on searches are for one walk
     Found find(ExprId state) const;
-    // Looks for a stable set around a state that is in none, or in one of few characters; a few times in a walk. States that
-    // are hard to tell from dead ones are in none.
+    // Searches for a stable set from a state that is in none, or in one of few characters; a few times in a walk. States whose
+    // emptiness is expensive to decide are in none.
     void look_around(ExprId state);
-    // The same around a state in one that may be narrower than its own; once for a state, and counted by itself.
+    // The same from a state in a stable set whose bytes may be fewer than possible for this state; once for a state, with a separate
+    // limit.
     void look_wider(ExprId state);
     std::size_t count() const { return stable_sets_.size(); }
     bool full() const { return stable_sets_.size() >= kMost || looked_.size() >= kMostLooked; }
     std::size_t bytes() const { return stable_sets_.size() * 200 + (places_.size() + looked_.size()) * 48; }
 
 private:
-    static constexpr std::size_t kMost = 200, kMostLooked = 10'000;  // stable sets; states around which a wider one was looked for
+    static constexpr std::size_t kMost = 200, kMostLooked = 10'000;  // maximum sizes of `stable_sets_` and `looked_`, for `full`
     static constexpr std::size_t kMaxStates = 24, kMaxKinds = 4;
-    static constexpr unsigned kMaxLooks = 4, kMaxTurns = 6;
+    static constexpr unsigned kMaxLooks = 4, kMaxRounds = 6;
     static constexpr unsigned kFewBytes = 40;
     struct State {
         ExprId expr;
@@ -71,10 +72,10 @@ private:
     ExprPool& pool_;
     const SubtreeAlphabets& subtrees_;
     unsigned looks_ = 0, wider_looks_ = 0;
-    std::unordered_set<ExprId> looked_;  // wider
-    std::vector<State> states_;          // of the one that is looked for
+    std::unordered_set<ExprId> looked_;  // states of `look_wider`
+    std::vector<State> states_;          // of the stable set that is searched for
     std::deque<StableSet> stable_sets_;
-    std::unordered_map<ExprId, Place> places_;  // of states
+    std::unordered_map<ExprId, Place> places_;  // by state: its best stable set
 };
 
 }  // namespace guideway

@@ -1,5 +1,4 @@
-// How a trie is walked along a set of texts that a quote ends, character by character: no expression is made of what lies
-// between.
+// Walks a trie and a set of texts that end with a quote in parallel, byte by byte, without an expression for each state between.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +12,14 @@ namespace guideway {
 
 inline constexpr std::uint8_t kQuote = '"';
 
-// What it reaches is reported to `Sink`: at(node, where in the texts, first), where texts may continue after the node's tokens;
-// over(node, first), where one has ended by its quote. first: how many texts come before these, if Sink::kRanks.
+// `Sink` receives each reached node: at(node, position in the texts, first), where texts can continue after the node's tokens;
+// over(node, first), where one has ended by its quote. first: the number of texts that are sorted before these, if Sink::kRanks.
 template <class Sink>
 class StringWalk {
 public:
     StringWalk(const StringTrie& words, const TokenTrie& trie, Sink& sink) : words_(words), x_(trie), sink_(sink) {}
 
-    // Along a place in the texts after their quote; or, `quoted`, from the quote before it on.
+    // From a position in the texts after their opening quote; or, if `quoted`, from that quote, which is before the position.
     void run(const TrieForest& forest, const StringTrie::Step& start, bool quoted) {
         if (!quoted) {
             for (const TrieForest::Part& one : forest.parts)
@@ -32,7 +31,7 @@ public:
             run(top + 1, x_.end[top], start, top);
         });
     }
-    // Calls f(node) for each that is at the beginning, and is a quote.
+    // Calls f(node) for each first node of the forest whose byte is a quote.
     template <class F>
     void each_quote(const TrieForest& forest, F&& f) const {
         if (!forest.whole())
@@ -44,7 +43,7 @@ public:
 private:
     static constexpr std::uint32_t kFew = 4;
 
-    // From a place that is above the nodes [begin, end); `whole_of`: they are all below this one.
+    // Walks the nodes [begin, end) from a position. `whole_of`: they are all the nodes below this one.
     void run(std::uint32_t begin, std::uint32_t end, const StringTrie::Step& start, std::optional<std::uint32_t> whole_of) {
         const std::size_t above = begin < end ? x_.depth[begin] - 1u : 0;
         path_.assign(1, {start, 0, wanted(start, true), {}});
@@ -83,7 +82,7 @@ private:
         }
     }
 
-    // The bytes that can come, or all: where few tokens are below and many texts, they are not worth finding out.
+    // The bytes that can follow; or all bytes, where the node has few children and many texts continue: this is cheaper.
     ByteSet wanted(const StringTrie::Step& at, bool wide) const {
         if (!wide && words_.children(at.node) > kFew) return ByteSet::range(0, 255);
         ByteSet made;
@@ -94,7 +93,7 @@ private:
 
     struct Level {
         StringTrie::Step step;
-        std::uint32_t first;  // text of the step's node
+        std::uint32_t first;  // number of texts before those of the step's node
         ByteSet wanted;
         ChildFilter leap;
     };

@@ -15,11 +15,11 @@ constexpr std::uint32_t kNodesOfWork = 4;
 struct Start {
     std::uint32_t state;
     DecoderState part;
-    bool before;  // the opening quote is still to come
-    bool quoted;  // a quote ends it
+    bool before;  // the state is before the opening quote
+    bool quoted;  // a closing quote follows
 };
 
-// A state of substrings alone, or before a quote, or between two.
+// Recognizes a substring expression alone, before a closing quote, or between two quotes.
 std::optional<Start> start_of(const ExprPool& pool, ExprId e) {
     const ExprId rest = after_byte(pool, kQuoteByte, e);
     const ExprId whole = rest == kNone ? e : rest;
@@ -38,7 +38,7 @@ public:
 
     void take(std::uint32_t node) { made_.add(x_.first_token[node], x_.first_token[node + 1]); }
 
-    // From a place that stands above the nodes [begin, end); `whole_of`: they are all below this one.
+    // Walks the nodes [begin, end) from a position. `whole_of`: they are all the nodes below this one.
     void run(std::uint32_t begin, std::uint32_t end, const Substrings::Interval& start, DecoderState part,
              std::optional<std::uint32_t> whole_of) {
         const std::size_t above = begin < end ? x_.depth[begin] - 1u : 0;
@@ -127,14 +127,14 @@ bool walk_substrings(ExprPool& pool, const TrieForest& forest, ExprId start, con
             walker.run(one.begin, one.end, interval, at->part, forest.whole() ? std::optional(0u) : std::nullopt);
         return true;
     }
-    const auto behind = [&](std::uint32_t top) {
+    const auto run_below = [&](std::uint32_t top) {
         walker.take(top);
         walker.run(top + 1, x.end[top], interval, at->part, top);
     };
     if (!forest.whole()) {
         for (const TrieForest::Part& part : forest.parts)
-            if (x.byte[part.begin] == kQuoteByte) behind(part.begin);
-    } else if (const std::uint32_t top = x.child(0, kQuoteByte)) behind(top);
+            if (x.byte[part.begin] == kQuoteByte) run_below(part.begin);
+    } else if (const std::uint32_t top = x.child(0, kQuoteByte)) run_below(top);
     return true;
 }
 

@@ -1,5 +1,5 @@
-// How a trie is walked along the substrings of a text (substrings.h), alone or before the quote that ends a JSON string: no
-// expression is made of what lies between.
+// Walks a trie and the substrings of a text (substrings.h) in parallel, alone or before the quote that ends a JSON string, without
+// an expression for each state between.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace guideway {
 
 // Whether `walk_substrings` walks from the state.
 bool is_substring_leaf(const ExprPool& pool, ExprId state);
-// Where a state is in a string that occurs in a text: outside, before its first character, or after that.
+// The position of a state in a substring of a text: in none, before its first character, or after that.
 enum class Quotation : std::uint8_t { none, begins, inside };
 Quotation quotation_at(ExprPool& pool, ExprId state);
-// False: it is no such state.
+// Returns false if the state is no `is_substring_leaf`.
 bool walk_substrings(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, LeafWalk& made);
 
 }  // namespace guideway

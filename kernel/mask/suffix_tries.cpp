@@ -8,7 +8,7 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxMerged = 3000;  // nodes of a suffix trie that is a separate trie
+constexpr std::size_t kMaxMerged = 3000;  // maximum number of nodes that are copied into a separate trie
 
 }  // namespace
 
@@ -22,7 +22,7 @@ TrieForest SuffixTries::forest(std::uint32_t id) const {
     return made;
 }
 
-// What is left where a component has ended: large subtrees of the vocabulary's trie as they are, others merged.
+// Many nodes of the vocabulary's trie become a list of subtrees (`tops`); fewer, or those of another trie, are merged.
 std::uint32_t SuffixTries::after_exits(const TokenTrie& x, std::vector<std::uint32_t>& exits) {
     if (exits.empty()) return kNoTrie;
     fuel_.spend(exits.size());
@@ -31,9 +31,9 @@ std::uint32_t SuffixTries::after_exits(const TokenTrie& x, std::vector<std::uint
     if (exits.size() > kMaxPieces) return find_after_exits(x, exits);
     std::uint64_t h = reinterpret_cast<std::uintptr_t>(&x);
     for (const std::uint32_t piece : exits) h = mix(h, piece);
-    Recent& lately = recent_[h % kRecent];
-    if (lately.trie != &x || lately.exits != exits) lately = {&x, exits, find_after_exits(x, exits)};
-    return lately.id;
+    Recent& recent = recent_[h % kRecent];
+    if (recent.trie != &x || recent.exits != exits) recent = {&x, exits, find_after_exits(x, exits)};
+    return recent.id;
 }
 
 std::uint32_t SuffixTries::find_after_exits(const TokenTrie& x, const std::vector<std::uint32_t>& exits) {
@@ -89,9 +89,9 @@ std::uint32_t SuffixTries::united(std::span<const std::uint32_t> ids) {
     return spots.empty() ? kNoTrie : of(merged(std::move(spots)));
 }
 
-// The subtrees at these places, as suffixes that begin with the place's own byte, in one trie.
+// One trie of the subtrees at these spots: its texts begin with the byte of the spot.
 TokenTrie SuffixTries::merged(std::vector<Spot> spots, const std::vector<std::uint32_t>& dropped) {
-    struct Group {  // nodes that become one, or a node to be closed
+    struct Group {  // nodes that become one; or, if `close` is not 0, the number of a node of `builder` to close
         std::vector<Spot> spots;
         std::uint32_t depth, close;
     };
@@ -143,7 +143,7 @@ void SuffixTries::each_of_alphabet(const ByteSet& bytes, F&& f) const {
     ByteSet wanted = bytes;
     wanted.insert('"');
     std::vector<ChildFilter> leaps{{trie_, 0, wanted}};  // by depth
-    std::uint32_t quoted = 0;                            // the end of what is after a quote
+    std::uint32_t quoted = 0;                            // end of the subtree of the last quote: all of its nodes belong
     for (std::uint32_t i = 1; i < trie_.size();) {
         const std::size_t depth = trie_.depth[i];
         const std::uint8_t byte = trie_.byte[i];

@@ -1,4 +1,4 @@
-// What is left of the vocabulary's tokens after a component that has taken their beginnings: tries, each kept once.
+// Tries of the rests of tokens after a component that has accepted their beginnings. Each is kept once.
 //
 // As an argument or in a key, number 0 is the vocabulary's trie (kVocabularyTrie). As the suffix trie of a result, 0
 // means that nothing is left (kNoTrie); such a 0 is an argument of `contains_any` only. Tries that are stored with
@@ -30,13 +30,14 @@ public:
     std::uint32_t reach(std::uint32_t id) const { return id == kVocabularyTrie ? longest_ : kept_[id - 1]->reach; }
     // The subtrees at these nodes of a trie, joined; kNoTrie if there are none. Sorts the nodes.
     std::uint32_t after_exits(const TokenTrie& x, std::vector<std::uint32_t>& exits);
+    // The number of a trie.
     std::uint32_t of(TokenTrie trie);
     // The sub-trie of tokens whose bytes before the first '"' are all in `bytes`; kVocabularyTrie if it has more than
     // `most` nodes.
     std::uint32_t of_alphabet(const ByteSet& bytes, std::uint32_t most);
     // Whether the nodes of `of_alphabet` are more than `most`.
     bool alphabet_exceeds(const ByteSet& bytes, std::uint32_t most) const;
-    // All of them as one, kNoTrie if there are none.
+    // The union of these tries; kNoTrie if there are none.
     std::uint32_t united(std::span<const std::uint32_t> ids);
 
     // The same without these tokens (in rising order); kNoTrie if no token is left.
@@ -58,12 +59,12 @@ private:
 
     struct SuffixTrie {
         TokenTrie trie;
-        std::vector<std::uint32_t> tops;  // or, if there are any: subtrees of the vocabulary's trie
+        std::vector<std::uint32_t> tops;  // if not empty: the trie is these subtrees of the vocabulary's trie, and `trie` is unused
         std::uint32_t reach = 0;          // bytes of its longest text
         std::size_t bytes() const { return trie.bytes() + tops.size() * 4 + sizeof(SuffixTrie) + 64; }
     };
 
-    struct Recent {  // what was made of exits lately
+    struct Recent {  // the suffix trie of exits that were merged recently
         const TokenTrie* trie = nullptr;
         std::vector<std::uint32_t> exits;
         std::uint32_t id = 0;
@@ -72,7 +73,7 @@ private:
 
     std::uint32_t find_after_exits(const TokenTrie& x, const std::vector<std::uint32_t>& exits);
     std::uint32_t keep(SuffixTrie made);
-    struct Spot {
+    struct Spot {  // a node of a trie
         const TokenTrie* trie;
         std::uint32_t node;
         std::uint8_t byte() const { return trie->byte[node]; }

@@ -1,8 +1,8 @@
-// Masks of grammars that share stacks (`Machine::shares_stacks`). What a trie reaches in the rest of a sequence does
-// not depend on the stack below. It is computed once, above the bottom frame, and each later nesting looks it up.
+// Masks of grammars that share stacks (`Machine::shares_stacks`). The result of a trie in the rest of a sequence does
+// not depend on the stack below. It is computed once, directly above the bottom frame, and later nestings look it up.
 //
-// Paths to one trie continue as one: those with the longest texts first, so that all that lead to a trie are known when its
-// turn comes.
+// All paths to a suffix trie are followed together. The trie with the longest text is next (`Exploration::ended`): a trie leads only
+// to shorter ones, or, where a component accepts the empty text, to itself.
 #include <algorithm>
 
 #include "guideway/base/error.h"
@@ -13,10 +13,10 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxPaths = 200'000;  // of one mask: what is left of tokens, above frames; some tenths of a second
+constexpr std::size_t kMaxPaths = 200'000;  // pairs of a suffix trie and a frame in one mask; they take some tenths of a second
 constexpr std::uint64_t kPartWork = 10;
-constexpr std::size_t kMapBytes = 64;  // of a map's entry, besides what it holds
-constexpr unsigned kMaxDepth = 6;      // nested computations of calls; deeper calls are entered in place
+constexpr std::size_t kMapBytes = 64;  // of a map's entry, without key and value
+constexpr unsigned kMaxDepth = 6;      // nested computations of `call`; deeper ones are followed without a summary
 
 void make_set(std::vector<std::uint32_t>& list) {
     std::sort(list.begin(), list.end());
@@ -29,7 +29,7 @@ void FrameSummaries::times(std::vector<std::uint32_t>& times) const {
     for (const auto& [key, made] : known) times.push_back(made.time);
 }
 
-// Forgets those that were not used since; marks the sets and suffix tries of the others.
+// Removes summaries that were not used since; marks the sets and suffix tries of the others.
 void FrameSummaries::drop_before(std::uint32_t time, std::vector<bool>& sets, std::vector<bool>& tries) {
     joined_.clear();
     std::erase_if(known, [&](const auto& entry) { return entry.second.time < time; });
@@ -46,8 +46,7 @@ void FrameSummaries::clear() {
     joined_.clear();
 }
 
-// Joins many sets, in order, into one: a mask is written set by set. Alternatives of one kind have the same sets, so the
-// results are cached.
+// Joins sorted sets into one: a mask is written set by set. Equal lists of sets are frequent, so the results are cached.
 void FrameSummaries::join(std::vector<std::uint32_t>& sets) {
     if (sets.size() < 2) return;
     const auto [made, fresh] = joined_.try_emplace(sets, kNoTokens);
@@ -80,29 +79,30 @@ std::uint32_t FrameSummaries::joined(const std::vector<std::uint32_t>& sets) {
     return results_.sets().row(made);
 }
 
-// The trie is what is left above the frame.
+// Notes that a suffix trie is left above a frame.
 void MaskBuilder::leave(Exploration& exploration, std::uint32_t trie, std::uint32_t frame) {
     exploration.ended[{~suffix_tries_.reach(trie), trie}].push_back(frame);
 }
 
-// Names and punctuation of an object or array, whose results all grammars share. Their successors continue in the exploration.
+// Runs a trie through the keys or the punctuation of an object or array; what follows is added to the exploration. Returns false
+// at other places.
 bool MaskBuilder::take_parts(Machine& machine, Exploration& exploration, const Task& task) {
     if (machine.is_leaf(task.config) || !(tuning_.key_index || tuning_.punctuation)) return false;
     fuel_.spend(kPartWork);
     if (exploration.taken[task.trie].before(task.config)) return true;
-    struct Turn {  // the exploration takes what would continue in `tasks_`
-        MaskBuilder& runs;
-        Turn(MaskBuilder& all, Exploration& exploration) : runs(all) {
-            runs.exploration_ = &exploration;
-            runs.found_.clear();
-            runs.spans_.clear();
+    struct Redirect {  // tasks are added to the exploration, not to `tasks_`
+        MaskBuilder& builder;
+        Redirect(MaskBuilder& all, Exploration& exploration) : builder(all) {
+            builder.exploration_ = &exploration;
+            builder.found_.clear();
+            builder.spans_.clear();
         }
-        ~Turn() {
-            runs.exploration_ = nullptr;
-            runs.found_.clear();
-            runs.spans_.clear();
+        ~Redirect() {
+            builder.exploration_ = nullptr;
+            builder.found_.clear();
+            builder.spans_.clear();
         }
-    } const turn(*this, exploration);
+    } const redirect(*this, exploration);
     if (!take_keys(machine, task) && !take_punctuation(machine, task)) return false;
     exploration.sets.insert(exploration.sets.end(), found_.begin(), found_.end());
     if (spans_.empty()) return true;
@@ -134,6 +134,8 @@ void MaskBuilder::drain_worklist(Machine& machine, Exploration& exploration) {
     }
 }
 
+// Follows the suffix tries of an exploration down the stacks: through summaries of the rests of sequences where they can be
+// computed, else by tasks.
 void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned depth) {
     std::vector<std::uint32_t> all, inside;
     Configs together;
@@ -175,7 +177,6 @@ void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned de
     }
 }
 
-// Null if it cannot be computed here: its computation is not complete, or too many are nested.
 const FrameSummary* MaskBuilder::call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth) {
     const ResultKey key{trie, machine.component(frame.node).id, frame.state, 0};
     if (const auto known = summaries_.known.find(key); known != summaries_.known.end()) {
@@ -206,14 +207,14 @@ const FrameSummary* MaskBuilder::call(Machine& machine, std::uint32_t trie, cons
     return &made;
 }
 
-// Adds to `mask`, `found_` and `context_dependent_` what a configuration takes of a trie, with all that is below it; returns the
+// Adds to `mask`, `found_` and `context_dependent_` the tokens of a trie that a configuration with its stacks accepts; returns the
 // tries that are left where the whole grammar has ended.
 std::vector<std::uint32_t> MaskBuilder::saturate_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask) {
     Exploration exploration;
     if (machine.is_sequence(config)) leave(exploration, trie, machine.push(config));
     else if (!take_parts(machine, exploration, {trie, config})) {
         const WalkResult made = results_.run(machine, trie, config);
-        if (trie == kVocabularyTrie) mask.first = made.tokens;  // the only one that may clear some
+        if (trie == kVocabularyTrie) mask.run = made.tokens;  // only this set may be a delta
         else exploration.sets.push_back(made.tokens);
         if (made.context_dependent != kNoTokens)
             exploration.context_dependent.assign(sets_[made.context_dependent].data.begin(), sets_[made.context_dependent].data.end());

@@ -1,7 +1,7 @@
-// Sets of tokens, each kept once: ids of equal sets, written the same way, are equal.
+// Sets of tokens, each kept once: equal sets of the same form have equal numbers.
 //
-// A set is a list of ids, or a whole mask row, or (where it is nearly another) one of these that tokens are taken from
-// and added to. Ids stay valid until `sweep` is informed that no user needs them.
+// A set has one of three forms: a list of token ids (sparse), a mask row (dense), or a delta: a base, which is a list or a row,
+// without the cleared tokens and with the added ones. Numbers stay valid until a `sweep` where they are not in use.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace guideway {
 struct TokenSet {
     enum class Form : std::uint8_t { unused, sparse, dense, delta };
     Form form = Form::unused;
-    std::uint32_t base = 0;          // delta: a list or a row
-    std::uint32_t cleared = 0;       // delta: this many of `data` are taken from it, the others added
-    ArenaBlock<std::uint32_t> data;  // ids, or words
+    std::uint32_t base = 0;          // of a delta: the number of a list or a row
+    std::uint32_t cleared = 0;       // of a delta: the first `cleared` ids of `data` are cleared, the others added
+    ArenaBlock<std::uint32_t> data;  // token ids; words of a row
     std::span<const std::uint32_t> taken() const { return std::span(data).first(cleared); }
     std::span<const std::uint32_t> added() const { return std::span(data).subspan(cleared); }
-    // Of a list or a row.
+    // For a list or a row.
     bool holds(std::uint32_t token) const {
         return form == Form::dense ? data[token >> 5] >> (token & 31) & 1 : std::binary_search(data.begin(), data.end(), token);
     }
@@ -34,34 +34,35 @@ class TokenSets {
 public:
     explicit TokenSets(std::uint32_t words) : words_(words) {}
 
-    // A list of ids in rising order; an id may come twice.
+    // A list of token ids in rising order; an id may be repeated.
     std::uint32_t sparse(std::span<const std::uint32_t> tokens) {
         GUIDEWAY_DCHECK(std::ranges::is_sorted(tokens));
         return keep(TokenSet::Form::sparse, 0, 0, tokens);
     }
-    // A row; few bits become a list.
+    // A row; one with few bits becomes a list.
     std::uint32_t row(std::span<const std::uint32_t> words);
+    // `base` is a list or a row. `cleared` and `added` have no token in common.
     std::uint32_t delta(std::uint32_t base, std::vector<std::uint32_t> cleared, const std::vector<std::uint32_t>& added);
-    // The same of any set: of a delta it is one of the delta's own base.
+    // The same for any set: for a delta, another delta of the same base.
     std::uint32_t changed(std::uint32_t set, std::vector<std::uint32_t> cleared, std::vector<std::uint32_t> added);
 
     const TokenSet& operator[](std::uint32_t id) const {
         GUIDEWAY_DCHECK(id < sets_.size() && sets_[id].form != TokenSet::Form::unused);
         return sets_[id];
     }
-    // The set without what a delta clears or adds: into a row whose content is lost, or on top of it.
+    // Writes the set, or the base of a delta, to a row (`write`), or adds it to the content of the row (`merge`).
     void write(std::uint32_t id, std::span<std::uint32_t> row) const;
     void merge(std::uint32_t id, std::span<std::uint32_t> row) const;
-    // The list or row that a set begins as.
+    // The base of a delta; other sets are their own base.
     std::uint32_t delta_base(std::uint32_t id) const { return sets_[id].form == TokenSet::Form::delta ? sets_[id].base : id; }
-    // Puts back what a delta cleared of its base.
+    // Adds the tokens of its base that a delta has cleared.
     void restore(std::uint32_t id, std::span<std::uint32_t> row) const;
-    // The ids of a list or a row.
+    // Appends the token ids of a list or a row.
     void append(std::uint32_t id, std::vector<std::uint32_t>& tokens) const;
-    // What a delta clears and adds.
+    // Clears and adds the tokens of a delta.
     void change(std::uint32_t id, std::span<std::uint32_t> row) const;
 
-    // Forgets every set whose number is not set in `used` (resized to fit; bases of used ones are used).
+    // Removes every set whose number is not set in `used`. `used` is resized; bases of used deltas are used too.
     void sweep(std::vector<bool>& used);
     std::size_t bytes() const { return bytes_; }
     std::size_t size() const { return sets_.size() - free_.size(); }
