@@ -10,8 +10,9 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kLarge = 5000;            // nodes of a grammar whose first mask is made with it
-constexpr std::size_t kMaxLearned = 1'000'000;  // stacks, records and bytes read, some 60 bytes each; configurations take 16
+constexpr std::size_t kLarge = 5000;  // nodes; the first mask of a grammar with as many is computed when it is compiled
+constexpr std::size_t kMaxLearned =
+    1'000'000;  // limit on stacks, records and bytes that were read, about 60 bytes each; configurations have 16
 
 }  // namespace
 
@@ -55,7 +56,7 @@ std::shared_ptr<const Automaton> Automaton::compile_apart(const std::shared_ptr<
                                                           const PackedProgram& program) {
     for (;;) try {
             return compile_in(vocabulary->store_apart(), vocabulary, program, true);
-        } catch (const Preempted&) {  // by a fork: no other thread knows the store
+        } catch (const Preempted&) {  // only by a process fork: no other thread uses the store
         }
 }
 
@@ -81,7 +82,7 @@ bool Automaton::is_empty(const Vocabulary& vocabulary, std::span<const std::uint
         }
     for (const std::shared_ptr<Store> apart = vocabulary.store_apart();;) try {
             return test(*apart);
-        } catch (const Preempted&) {  // by a fork
+        } catch (const Preempted&) {  // only by a process fork
         }
 }
 
@@ -89,7 +90,7 @@ std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Sto
                                                        const std::shared_ptr<const Vocabulary>& vocabulary,
                                                        const PackedProgram& packed_program, bool is_apart) {
     const std::vector<std::uint32_t> words = unpacked(packed_program);
-    std::shared_ptr<Automaton> made(new Automaton());  // given up outside of the lock
+    std::shared_ptr<Automaton> made(new Automaton());  // declared before the lock: after an error it is deleted without the lock
     made->program_ = packed_program;
     made->vocabulary_ = vocabulary;
     made->is_apart_ = is_apart;
@@ -119,13 +120,13 @@ std::shared_ptr<const Automaton> Automaton::apart() const {
         if (auto found = known()) return found;
     }
     const auto made = compile_apart(vocabulary_, program_);
-    const auto standing = std::make_shared<CurrentAutomaton>(CurrentAutomaton{made});
+    const auto current = std::make_shared<CurrentAutomaton>(CurrentAutomaton{made});
     {
         const std::lock_guard guard(vocabulary_->lock());
-        if (known()) return made;  // another thread was first: this one is of the caller alone
-        apart_ = standing;
+        if (known()) return made;  // another thread was first: only the caller uses this one
+        apart_ = current;
     }
-    vocabulary_->keep_apart(standing);
+    vocabulary_->keep_apart(current);
     return made;
 }
 
@@ -147,7 +148,7 @@ const StateSet& Automaton::start() const {
     return kept;
 }
 
-// A caller who compiles waits anyway; a mask should not take long.
+// Moves work from the first masks to compilation.
 void Automaton::warm_up_first() const {
     try {
         if (nodes_ >= kLarge) {
@@ -155,15 +156,15 @@ void Automaton::warm_up_first() const {
             store_->engine.fill(*machine_, number_, start(), row);
         }
         store_->engine.warm_up_leaves(*machine_, number_);
-    } catch (const Error&) {  // a mask will say so, if a text reaches it
+    } catch (const Error&) {  // it is thrown again by a mask that needs the result
     }
 }
 
 Automaton::~Automaton() {
-    if (store_) store_->ended.add(std::move(ended_));  // else it was never completed
+    if (store_) store_->ended.add(std::move(ended_));  // null: compilation threw an error
 }
 
-// Cut off, it begins anew with what is left: what it found is known then, and costs little.
+// After an interruption it begins again with the rest of the work: earlier results are cached, and cost little.
 void Automaton::warm_up(std::uint64_t work) const {
     while (work > 0) try {
             const Hold guard(*store_, StoreLock::Rank::background);
@@ -177,17 +178,18 @@ void Automaton::warm_up(std::uint64_t work) const {
             const Spent spent{all, before, work};
             store_->engine.warm_up(*machine_, number_, work);
             return;
-        } catch (const Error&) {  // a limit that no text may ever reach
+        } catch (const Error&) {  // of a run that perhaps no text needs
             return;
         } catch (const Preempted&) {
         }
 }
 
-bool Automaton::is_outgrown() const {
+bool Automaton::needs_replacement() const {
     {
         const SharedHold guard(*store_);
         if (machine_->learned() + state_sets_->learned() / 4 > kMaxLearned) return true;
-        if (store_->pool.bytes() < 2 * first_bytes_) return false;  // one that fills a store alone is not made at each call
+        if (store_->pool.bytes() < 2 * first_bytes_)
+            return false;  // a new automaton would be as large: an automaton that fills a store must not be replaced at each call
     }
     return !is_apart_ && vocabulary_->store() != store_;
 }

@@ -17,8 +17,8 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 8;    // taken by a worker
-constexpr std::size_t kMostThreads = 64;  // of one call; beyond it, starting them takes longer than the rows
+constexpr std::size_t kRowsAtOnce = 8;    // rows that a thread takes at a time
+constexpr std::size_t kMostThreads = 64;  // of one call; to start more takes longer than the rows
 
 void check(std::span<const Matcher* const> matchers, std::size_t words, std::size_t width) {
     const std::size_t rows = width ? words / width : matchers.size();
@@ -39,10 +39,10 @@ bool are_apart(std::vector<const Matcher*> all) {
 }
 
 void check_apart(const std::vector<const Matcher*>& all) {
-    if (!are_apart(all)) throw Error(ErrorKind::argument, "one matcher stands in the batch twice");
+    if (!are_apart(all)) throw Error(ErrorKind::argument, "a matcher occurs twice in the batch");
 }
 
-// Threads that are joined in any case.
+// Threads that the destructor joins.
 class Helpers {
 public:
     Helpers() = default;
@@ -52,7 +52,7 @@ public:
         for (std::thread& one : threads_) one.join();
     }
     std::size_t size() const { return threads_.size(); }
-    // False: the system has no thread, or no memory, for one more.
+    // Returns false if the system has no thread or no memory for another one.
     template <class F>
     bool start(F& work) noexcept {
         try {
@@ -183,7 +183,7 @@ std::vector<std::int64_t> LoopRows::known() const {
     return made;
 }
 
-// What the row has grown by; says whether it is held then.
+// Lets the matcher take the row's new token, if it is legal. Returns whether the row is held then.
 bool LoopRows::take(std::size_t index) {
     LoopRow& row = rows_[index];
     if (const auto token = std::exchange(grown_[index], std::nullopt)) try {
@@ -197,13 +197,13 @@ bool LoopRows::take(std::size_t index) {
 
 void LoopRows::fill(std::size_t index, std::span<std::uint32_t> mask) {
     const LoopRow& row = rows_[index];
-    const std::size_t left = row.length < row.budget ? row.budget - row.length : 1;  // past it the engine cuts
+    const std::size_t left = row.length < row.budget ? row.budget - row.length : 1;  // above the budget the engine ends the row
     if (!row.budget || !row.matcher->fill_mask_within(mask, static_cast<std::uint32_t>(left))) row.matcher->fill_mask(mask);
 }
 
 void LoopRows::run(std::span<std::uint32_t> masks, std::size_t width) {
     check(matchers_, masks.size(), width);
-    const bool known = std::exchange(is_known_, false);  // where this throws, nothing is
+    const bool known = std::exchange(is_known_, false);  // after an error, nothing is known
     const auto some = std::find_if(rows_.begin(), rows_.end(), [](const LoopRow& row) { return row.matcher; });
     const std::size_t size = some == rows_.end() ? width * 32 : some->matcher->automaton().vocabulary().size();
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -262,9 +262,9 @@ void LoopRows::begin(std::span<std::uint32_t> masks, std::size_t width) {
 void LoopRows::settle() {
     if (!thread_.joinable()) return;
     if (forks_at_begin_ == forks_so_far()) return thread_.join();
-    thread_.detach();  // nothing to wait for, and its rows are where the fork met them
+    thread_.detach();  // in a child process, where the thread does not run; rows may be partly computed
     failed_ = std::make_exception_ptr(
-        Error(ErrorKind::argument, "the masks were being found by a thread of the parent process; make new rows in this one"));
+        Error(ErrorKind::argument, "a thread of the parent process was computing the masks; make new rows in this process"));
 }
 
 void LoopRows::wait() {

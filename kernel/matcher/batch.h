@@ -28,16 +28,17 @@ void fill_masks(std::span<const Matcher* const> matchers, std::span<std::uint32_
 void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::int64_t> tokens, std::span<std::uint32_t> rows,
                       std::size_t width, unsigned threads);
 
-// One row of an engine's loop: `length` tokens are in it, and the matcher took the first `taken` of them: all, unless
-// it has ended, or they were not legal. Null: a free row. `budget`: tokens that all of it may have, 0: any number.
+// One row of an engine's loop: it has `length` tokens, and the matcher took the first `taken` of them: all, unless
+// it has ended, or one was not legal. Null: a row without constraint. `budget`: maximum of `length`, 0: no limit.
 struct LoopRow {
     Matcher* matcher;
     std::size_t length, taken;
     std::uint32_t budget;
+    // Whether the row needs a mask: its matcher took all tokens, or has ended.
     bool is_held() const { return matcher && (taken == length || matcher->is_finished()); }
 };
 
-// Token ids, rows of `width` that lie `stride` ids apart.
+// Token ids in rows of `width`. `stride`: the distance of two rows, in ids.
 struct IdRows {
     const std::int64_t* data;
     std::size_t count, width;
@@ -45,15 +46,15 @@ struct IdRows {
     std::span<const std::int64_t> row(std::size_t index) const { return {data + static_cast<std::ptrdiff_t>(index) * stride, width}; }
 };
 
-// An engine's calls of a processor: one at a time, and the seconds that went where.
+// Allows one call of a processor at a time, and measures the seconds of each part.
 class LoopClock {
 public:
-    // Seconds since the last call was left (0: this is the first); none: another call has not been left yet.
+    // Seconds since the end of the last call (0: this is the first); none: another call has not ended.
     std::optional<double> enter();
     void leave();
 
-    std::size_t calls = 0;  // of `LoopRows::run_on`, and what was spent there
-    double model = 0, mask = 0, copy = 0;
+    std::size_t calls = 0;                 // of `LoopRows::run_on`
+    double model = 0, mask = 0, copy = 0;  // seconds
 
 private:
     using Time = std::chrono::steady_clock::time_point;
@@ -61,40 +62,39 @@ private:
     std::optional<Time> left_;
 };
 
-// The rows of an engine's loop from step to step, each of which adds a token to all of them. Matchers, and masks while
-// they are found, are left alone by all others. Once something was thrown, no further call is allowed.
+// The rows of an engine's loop; each step adds a token to all of them. The caller must not use the matchers, nor the masks while
+// they are computed. After an exception, no further call is allowed.
 class LoopRows {
 public:
-    // Throws Error(argument) where one matcher is there twice.
+    // Throws Error(argument) if a matcher occurs twice.
     explicit LoopRows(std::vector<LoopRow> rows);
     ~LoopRows();
     LoopRows(const LoopRows&) = delete;
     LoopRows& operator=(const LoopRows&) = delete;
 
-    // Row i continues with token i. Throws Error(argument) for another number of them.
+    // Row i continues with token i. Throws Error(argument) for another number of tokens.
     void grow(std::span<const std::int64_t> tokens);
-    // What the engine has in the rows as they are now, prompts and all. Throws Error(argument) for another number of rows.
+    // Notes all ids that the engine now has in its rows, prompts included. Throws Error(argument) for another number of rows.
     void know(const IdRows& ids);
-    // `grow`, where these are the rows that are known, with one token more each. False: they are not, nothing has changed.
+    // Calls `grow` if these are the noted rows with one token more each. Returns false if not; then nothing has changed.
     bool grow_to(const IdRows& ids);
-    // Of each row what is known of it, one after the other; empty where nothing is: `know` was not called, or no masks
-    // could be found.
+    // The noted ids of all rows, one row after the other; empty if `know` was not called or `run` threw an error.
     std::vector<std::int64_t> known() const;
-    std::size_t width() const { return width_; }  // the tokens of a row that are known, or were last
-    // Rows take what they have grown by, where it is legal; then row i of `masks` is the mask of row i, of tokens that
-    // fit its budget (where none fits: of all). Rows that are not held: every bit. Throws Error(argument) for masks of
-    // another size, and what matchers throw.
+    std::size_t width() const { return width_; }  // number of ids of a row in the last noted rows
+    // Matchers take the new tokens that are legal; then row i of `masks` becomes the mask of row i, of tokens that fit its budget
+    // (if none fits: without the budget). Rows that are not held: every bit. Throws Error(argument) for masks of another size,
+    // and the errors of matchers.
     void run(std::span<std::uint32_t> masks, std::size_t width);
-    // `run`, but each mask is put on the logits of its row, as `mask_logits` does; what it takes is added to the clock's
-    // `mask` and `copy`. The rows where nothing is left.
+    // `run`, but applies each mask to the logits of its row, as `mask_logits` does; adds the times to `mask` and `copy` of the
+    // clock. Returns the rows where no token is left.
     std::vector<std::size_t> run_on(const LogitRows& source, const LogitRows& target, LoopClock& clock);
-    // `run` on a separate thread, while a model runs; `wait` throws what it would have.
+    // `run` on a separate thread, while a model runs; `wait` throws its error.
     void begin(std::span<std::uint32_t> masks, std::size_t width);
     void wait();
-    void settle();  // `wait`, but nothing is thrown
+    void settle();  // `wait` without an exception
 
     std::span<const LoopRow> rows() const { return rows_; }
-    double seconds() const { return seconds_; }  // what it took on the other thread
+    double seconds() const { return seconds_; }  // the time of `run` on the separate thread
 
 private:
     bool take(std::size_t index);
@@ -102,8 +102,8 @@ private:
 
     std::vector<LoopRow> rows_;
     std::vector<const Matcher*> matchers_;            // of the rows
-    std::vector<std::optional<std::int64_t>> grown_;  // by row: a token that its matcher has yet to take
-    std::vector<std::int64_t> known_;                 // by row, with room for more after the first `width_`
+    std::vector<std::optional<std::int64_t>> grown_;  // by row: a new token that its matcher has not taken yet
+    std::vector<std::int64_t> known_;                 // the noted ids: `room_` for each row, of which `width_` are used
     std::size_t room_ = 0, width_ = 0;
     bool is_known_ = false;
     std::vector<std::uint32_t> mask_;  // of one row, for `run_on`

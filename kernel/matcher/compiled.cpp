@@ -6,27 +6,27 @@
 namespace guideway {
 
 Compiled::Compiled(std::shared_ptr<const Vocabulary> vocabulary, std::span<const std::uint32_t> program)
-    : vocabulary_(std::move(vocabulary)), program_(packed(program)), standing_(std::make_shared<CurrentAutomaton>()) {
-    standing_->automaton = Automaton::compile(vocabulary_, program_);
-    vocabulary_->keep(standing_);
-    if (standing_->automaton->is_apart()) vocabulary_->keep_apart(standing_);
+    : vocabulary_(std::move(vocabulary)), program_(packed(program)), current_(std::make_shared<CurrentAutomaton>()) {
+    current_->automaton = Automaton::compile(vocabulary_, program_);
+    vocabulary_->keep(current_);
+    if (current_->automaton->is_apart()) vocabulary_->keep_apart(current_);
 }
 
-// Threads that find it worn at once each make one; the last stays.
+// Several threads can each compile a new automaton at the same time; the last one is kept.
 std::shared_ptr<const Automaton> Compiled::automaton() const {
     std::shared_ptr<const Automaton> now;
     {
         const std::lock_guard guard(vocabulary_->lock());
-        now = standing_->automaton;
+        now = current_->automaton;
     }
     if (now) now = now->newest();
-    if (now && !now->is_outgrown()) return now;
+    if (now && !now->needs_replacement()) return now;
     const auto made = Automaton::compile(vocabulary_, program_);
     {
         const std::lock_guard guard(vocabulary_->lock());
-        now = std::exchange(standing_->automaton, made);
+        now = std::exchange(current_->automaton, made);
     }
-    if (made->is_apart()) vocabulary_->keep_apart(standing_);
+    if (made->is_apart()) vocabulary_->keep_apart(current_);
     return made;
 }
 

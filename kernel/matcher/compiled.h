@@ -1,10 +1,10 @@
 // A constraint compiled for a vocabulary. It can be used without a limit on time.
 //
-// An automaton grows while it is used: by stacks, texts that were read, expressions in the vocabulary's store. Nothing of
-// this can be released while a matcher may refer to it. When an automaton is larger than its limit, this is not an error: later
-// matchers get a new automaton of the same program, and the old one is deleted with its last matcher. The same
-// happens when the vocabulary begins a new store, so an unused automaton does not keep the old store alive. If sequences
-// had to move to a separate store (matcher.cpp), later matchers begin there.
+// An automaton grows in use: by stacks, texts that were read, and expressions in the vocabulary's store. None of this
+// can be released while a matcher may refer to it. An automaton above its limit is no error: later matchers get a new
+// automaton of the same program, and the old one is deleted with its last matcher. The same happens when the vocabulary begins a
+// new store, so that an unused automaton does not keep the old store alive. If matchers had to move to a separate store
+// (matcher.cpp), later matchers begin there.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ public:
 private:
     std::shared_ptr<const Vocabulary> vocabulary_;
     PackedProgram program_;
-    std::shared_ptr<CurrentAutomaton> standing_;
+    std::shared_ptr<CurrentAutomaton> current_;
 };
 
 }  // namespace guideway

@@ -10,10 +10,10 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxForced = 4096;           // bytes looked ahead at once
-constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that is spelled out
+constexpr std::size_t kMaxForced = 4096;           // maximum number of forced bytes in one call
+constexpr std::uint32_t kMaxFollowed = 1'000'000;  // maximum length of a completion that is computed as a text
 constexpr std::uint64_t kStepWork = 100;           // units of work for one byte of a completion
-constexpr std::size_t kFewTried = 8;               // bytes; a result that took as few is not cached
+constexpr std::size_t kFewTried = 8;               // bytes; a result after no more is not cached
 
 }  // namespace
 
@@ -29,7 +29,7 @@ std::string Completions::forced(const StateSet& state_set) {
 }
 
 // Appends bytes while exactly one byte is legal and the text cannot end. Stops inside a quotation: a model copies a text
-// better if it chooses the tokens itself than if it gets the longest ones.
+// better if it selects the tokens itself than if the longest ones are forced.
 std::string Completions::next_forced(Configs configs, std::size_t& tried) {
     std::string forced;
     Configs next, only;
@@ -71,14 +71,15 @@ std::string Completions::text(Configs configs) {
     for (int b; (b = machine_.best_byte(configs)) >= 0;) {
         machine_.step_all(configs, static_cast<std::uint8_t>(b), next);
         if (machine_.recalls()) configs.swap(next);
-        else machine_.cheapest(next, configs);  // costs are exact: no other is on a shortest way
+        else machine_.cheapest(next, configs);  // costs are exact: the others are not part of a shortest completion
         text.push_back(static_cast<char>(b));
         machine_.pool().fuel().spend(kStepWork);
     }
     return text;
 }
 
-// Of a shortest completion.
+// Fewest tokens that spell a shortest completion. Follows it to a text whose result is cached (completion_cache.h), then computes
+// the fewest tokens from each position, from its end to its begin.
 std::uint32_t Completions::fewest_tokens(Configs configs) {
     if (machine_.recalls()) return vocabulary_.fewest_tokens(text(std::move(configs)));
     std::string text;
@@ -118,7 +119,7 @@ std::uint32_t Completions::fewest_tokens(Configs configs) {
 std::uint32_t Completions::tokens(Configs configs) {
     machine_.settle(configs, vocabulary_.longest());
     if (const auto known = engine_.learned(automaton_).finish.find(configs)) return *known;
-    // Beyond a length that no budget has, bytes are as good as tokens.
+    // No budget is as large as kMaxFollowed: above it, the number of bytes is exact enough.
     const std::uint32_t bytes = cost(configs);
     const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : fewest_tokens(configs), 1);
     engine_.learned(automaton_).finish.keep(std::move(configs), tokens);
@@ -126,8 +127,8 @@ std::uint32_t Completions::tokens(Configs configs) {
     return tokens;
 }
 
-// An upper bound of what any token below the node needs afterwards, where all of them keep to a state that comes back to
-// itself; else kInfinite. What ends inside a character may need three bytes more, each a token.
+// An upper bound of the tokens that are needed after any token below the node, if all of these tokens stay in a state with
+// self-loops; else kInfinite. A token that ends inside a character may need three more bytes, each a token.
 std::uint32_t Completions::loop_needs(const Configs& configs, std::uint32_t node) {
     if (!vocabulary_.spells_every_byte()) return kInfinite;
     std::uint32_t least = kInfinite;
@@ -136,13 +137,12 @@ std::uint32_t Completions::loop_needs(const Configs& configs, std::uint32_t node
         const Supersets::Unbounded state = machine_.pool().supersets.unbounded(c.state);
         const SelfLoops* loops = engine_.loops(machine_.pool(), state.expr);
         if (!loops || !vocabulary_.subtrees().loop(node, *loops, machine_.component(c.node).follow)) continue;
-        const bool alone = configs.size() == 1 && state.expr == c.state;  // so every character leads back to it
+        const bool alone = configs.size() == 1 && state.expr == c.state;  // then every character returns to the same state
         least = std::min(least, sum(alone ? tokens(configs) : sum(machine_.cost(c), 1), 3));
     }
     return least;
 }
 
-// Clears the bits of tokens that leave too little; returns an upper bound of what any legal token needs afterwards.
 std::uint32_t Completions::keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left) {
     const TokenTrie& trie = vocabulary_.trie();
     std::vector<Configs> path{configs};
@@ -167,7 +167,7 @@ std::uint32_t Completions::keep_within(const Configs& configs, std::span<std::ui
         if (const auto ending = trie.tokens_at(i); !ending.empty()) {
             const std::uint32_t bytes = cost(here);
             std::uint32_t needs = vocabulary_.spells_every_byte() ? sum(bytes, 1) : kInfinite;
-            // Where not even the longest tokens would do there is no need to look.
+            // If even tokens of maximum length do not fit, the exact number is not needed.
             if (sum(needs, 1) > left && (machine_.recalls() || bytes / vocabulary_.longest() < left)) needs = tokens(here);
             worst = std::max(worst, needs);
             if (sum(needs, 1) > left)

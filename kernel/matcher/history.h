@@ -1,11 +1,14 @@
-// Where a matcher has been: the state sets of its positions, shared by the matchers that were forked from it.
+// The history of a matcher: the state set of each position, and the token before it. Forks of a matcher share the chunks of
+// their common history.
 //
-// Positions are in chunks, one after the other. One that others hold too is not written to: who continues from it
-// begins another after it. Each also points far back, as in Myers, "An applicative random-access stack" (1983), so that
-// the position n tokens back is found in about log n steps. Chunks are counted; the last reference frees a chain one by
-// one, without recursion. A slot points to a state set, which stays where it is while its automaton lives
-// (state_sets.h), and holds the token that led there, so that another automaton of the same program can be walked the
-// same way.
+// A history is a chain of chunks of slots, with a reference from each chunk to the one before it, and a position in the last
+// chunk. `back_to` (rollback) only changes the position and drops the chunks after it: all earlier state sets are still
+// there, and nothing is computed. A later `push` overwrites the slots after the position. It writes only to a chunk that no
+// other chunk or history refers to; else it begins a new chunk. Each chunk also has a pointer to a chunk far back, as in Myers, "An
+// applicative random-access stack" (1983), so that a chunk is found in a number of steps logarithmic in the distance. Chunks
+// have reference counts; the last reference frees a chain iteratively. State sets have a fixed address while their
+// automaton exists (state_sets.h). The tokens let another automaton of the same program repeat the history
+// (`Matcher::move_apart`).
 #pragma once
 
 #include <algorithm>
@@ -49,7 +52,7 @@ public:
         }
         last_->slots()[at_] = {&state_set, token};
     }
-    // Those that led from the first state set to this one.
+    // The tokens from the first state set to the current one.
     std::vector<std::uint32_t> tokens() const {
         std::vector<std::uint32_t> made(position());
         Chunk* chunk = last_;
@@ -59,7 +62,7 @@ public:
         }
         return made;
     }
-    // To an earlier position.
+    // Returns to this position, which must not be later than the current one.
     void back_to(std::size_t position) {
         GUIDEWAY_DCHECK(position <= this->position());
         Chunk* chunk = last_;
@@ -78,10 +81,10 @@ private:
     };
     struct Chunk {
         std::atomic<std::uint32_t> count{1};
-        std::uint32_t room;   // slots, which are directly after
-        std::size_t first;    // position
-        std::size_t depth;    // chunks before it
-        Chunk *before, *far;  // before is counted, far is an ancestor that before keeps
+        std::uint32_t room;   // number of slots, which are stored directly after the chunk
+        std::size_t first;    // position of the first slot
+        std::size_t depth;    // number of chunks before it
+        Chunk *before, *far;  // `before` is a counted reference; `far` is an earlier chunk in the same chain
 
         Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
         static Chunk* make(Chunk* before, std::size_t first, std::uint32_t room) {

@@ -12,8 +12,8 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kMaxRemembered = 1 << 14;  // cached digests of masks
-constexpr std::uint64_t kFewUnits = 5'000;       // of work; a mask within a budget that took as few is not cached
-constexpr std::size_t kValidated = 16;           // tokens that are validated under one lock
+constexpr std::uint64_t kFewUnits = 5'000;       // of work; a mask within a budget that took no more is not cached
+constexpr std::size_t kValidated = 16;           // tokens that are validated in one lock
 constexpr std::uint64_t kMaskSeeds[] = {0x6d61736b, 0x69640001};
 
 // Whether the set has too many configurations for `ConfigsMemo`. Results are then cached by the number of the set.
@@ -23,7 +23,7 @@ bool is_large(const StateSet& state_set) { return state_set.count > ConfigsMemo:
 
 // Calls f under the store's lock. If f is interrupted because another thread waits (store_lock.h), it is called again.
 // The store keeps partial results. After `most_tries` interruptions, and after each further one, the matcher moves to
-// an automaton with a separate store, takes its earlier tokens there, and f is called again. Matchers that moved from
+// an automaton with a separate store, repeats its tokens there, and f is called again. Matchers that moved from
 // one automaton share that store, and new matchers begin there (compiled.h), so f can be interrupted there too.
 template <class F>
 auto Matcher::locked(F&& f) const {
@@ -44,8 +44,8 @@ auto Matcher::locked(F&& f) const {
 void Matcher::move_apart() const {
     Matcher made(automaton_->apart());
     for (const std::uint32_t token : history_.tokens()) made.advance(token);
-    const std::shared_ptr<const Automaton> before = automaton_;  // until its store's lock is given back
-    const SharedHold guard(*before->store_);                     // a child process has both changes, or none
+    const std::shared_ptr<const Automaton> before = automaton_;  // destroyed after its store's lock is released
+    const SharedHold guard(*before->store_);  // a process fork waits for this lock: a child process has both changes, or none
     automaton_ = std::move(made.automaton_);
     history_ = std::move(made.history_);
 }
@@ -63,7 +63,7 @@ Completions Matcher::completions() const {
     return {*automaton_->vocabulary_, *automaton_->machine_, automaton_->store_->engine, automaton_->number_};
 }
 
-// Where the mask is known; while the store is read.
+// Needs the shared lock. Whether the text may end, if the mask is cached.
 std::optional<bool> Matcher::accepting_known() const {
     return automaton_->store_->engine.accepting_known(automaton_->number_, history_.now());
 }
@@ -154,7 +154,7 @@ void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<c
     locked([&] { fill_drafts(checked_tokens, parents, rows, false); });
 }
 
-// False: not all of it is known, where only that is wanted.
+// `known`: uses only cached results, and returns false if these are not enough.
 bool Matcher::fill_drafts(std::span<const std::uint32_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows,
                           bool known) const {
     struct Draft {
@@ -186,7 +186,7 @@ bool Matcher::fill_drafts(std::span<const std::uint32_t> tokens, std::span<const
     return true;
 }
 
-// Where the text is not complete a grammar may still ask for a token by name that would end it.
+// An end token ends the text only where it is complete: elsewhere it can be a token that the grammar requires by its number.
 bool Matcher::ends(std::span<const Config> configs, std::uint32_t token) const {
     return automaton_->vocabulary_->is_eos(token) && accepting(configs);
 }
@@ -196,7 +196,7 @@ bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
     Configs& next = automaton_->store_->scratch;
     Machine& machine = *automaton_->machine_;
     for (std::size_t at = 0; at < bytes.size();) {
-        if ((at == 0 || bytes[at - 1] == '"') && machine.may_step_inside(configs)) {  // where texts begin or continue, up to the next quote
+        if ((at == 0 || bytes[at - 1] == '"') && machine.may_step_inside(configs)) {  // in a set of texts: steps to the next quote at once
             const std::string_view text = bytes.substr(at, bytes.find('"', at) - at);
             if (text.size() > 1 && machine.step_inside(configs, text)) {
                 if (configs.empty()) return false;
@@ -213,7 +213,7 @@ bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
     return !bytes.empty();
 }
 
-// A transition to the same state set, such as by a word inside a string, is not noted: many tokens have one, and the
+// A transition to the same state set, such as that of a word in a string, is not cached: many tokens have one, and the
 // step is short.
 const StateSet* Matcher::successor(const StateSet& state_set, std::uint32_t token) const {
     StateSetTable& state_sets = *automaton_->state_sets_;
@@ -228,14 +228,14 @@ const StateSet* Matcher::successor(const StateSet& state_set, std::uint32_t toke
 }
 
 // If no thread holds the lock, one exclusive lock costs less than a look-up under the shared lock that may fail.
-// Otherwise a known transition is taken without a wait for the end of the other thread's work.
+// If a thread holds it, a cached transition is used under the shared lock, without waiting for the end of that thread's work.
 void Matcher::advance(std::int64_t token) {
     const std::uint32_t id = checked(token);
     if (automaton_->store_->lock.is_taken() && advance_known(id)) return;
     locked([&] { take(id); });
 }
 
-// Where it is known where the token leads: while others work on the store.
+// Advances by a cached transition; false: it is not cached.
 bool Matcher::advance_known(std::uint32_t token) {
     if (finished_) return false;
     const SharedHold guard(*automaton_->store_);
@@ -261,8 +261,8 @@ void Matcher::take(std::uint32_t token) const {
     throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " is not legal here");
 }
 
-// Takes the lock once, which saves a twentieth of a step. If another thread holds it, `advance` and `fill` take it
-// separately: both may find what they need under the shared lock.
+// Takes the lock once, which saves a twentieth of the time of a step. If another thread holds it, `advance` and `fill` take it
+// separately: both may find their results in the caches, under the shared lock.
 void Matcher::advance_and_fill(std::int64_t token, std::span<std::uint32_t> row) {
     check_row(row);
     const std::uint32_t id = checked(token);
@@ -285,14 +285,14 @@ void Matcher::advance_and_fill(std::int64_t token, std::span<std::uint32_t> row)
         try {
             fill_locked(history_.now(), row);
         } catch (...) {
-            give_back(1);
+            undo(1);
             throw;
         }
     });
 }
 
 Matcher::MaskId Matcher::mask_id() const {
-    const auto state_set = [&] { return finished_ ? kInfinite : history_.now().id; };  // kInfinite: end tokens alone
+    const auto state_set = [&] { return finished_ ? kInfinite : history_.now().id; };  // kInfinite: only end tokens are legal
     {
         const SharedHold guard(*automaton_->store_);
         const auto& memo = automaton_->learned().mask_ids;
@@ -314,10 +314,11 @@ Matcher::MaskId Matcher::mask_id() const {
 void Matcher::rollback(std::size_t count) {
     if (count > position())
         throw Error(ErrorKind::argument, "cannot roll back " + std::to_string(count) + " of " + std::to_string(position()) + " tokens");
-    give_back(count);
+    undo(count);
 }
 
-void Matcher::give_back(std::size_t count) const {
+// An end token is not in the history: it is undone by `finished_` alone.
+void Matcher::undo(std::size_t count) const {
     if (count && finished_) {
         finished_ = false;
         --count;
@@ -327,7 +328,7 @@ void Matcher::give_back(std::size_t count) const {
 
 std::size_t Matcher::validate(std::span<const std::int64_t> tokens) const {
     const std::uint32_t size = automaton_->vocabulary_->size();
-    const Automaton* walked = nullptr;  // whose configurations these are
+    const Automaton* walked = nullptr;  // the automaton of `configs`; if `locked` has replaced it, validation begins anew
     Configs configs;
     bool finished = false, legal = true;
     std::size_t taken = 0;
@@ -338,7 +339,7 @@ std::size_t Matcher::validate(std::span<const std::int64_t> tokens) const {
             bool ended = anew ? finished_ : finished, good = true;
             std::size_t at = anew ? 0 : taken;
             for (const std::size_t end = std::min(at + kValidated, tokens.size()); good && at < end; at += good) {
-                automaton_->store_->pool.fuel().renew();  // as if each were a call
+                automaton_->store_->pool.fuel().renew();  // the limit on work is for each token
                 if (ended || tokens[at] < 0 || tokens[at] >= std::int64_t{size}) good = false;
                 else if (const auto token = static_cast<std::uint32_t>(tokens[at]); ends(here, token)) ended = true;
                 else good = step_token(here, token);
@@ -357,8 +358,8 @@ std::string Matcher::forced_bytes() const {
     return automaton_->vocabulary_->shown(locked([&] { return completions().forced(history_.now()); }));
 }
 
-// Longest tokens first over the forced bytes, but only up to where no legal token could reach past their end: a token
-// that could is left to be chosen, since the tokenizer might have joined it to what follows.
+// Takes the longest token again and again. Stops where a legal token could reach past the end of the forced bytes: the
+// tokenizer may join the last forced bytes to what follows.
 std::vector<std::uint32_t> Matcher::forced_tokens() const {
     if (finished_) return {};
     const Vocabulary& vocabulary = automaton_->vocabulary();
@@ -376,8 +377,8 @@ std::vector<std::uint32_t> Matcher::forced_tokens() const {
             if (reached == forced.size()) break;
             node = vocabulary.trie().child(node, static_cast<std::uint8_t>(forced[reached]));
         }
-        const bool could_go_on = node && reached == forced.size() && vocabulary.trie().end[node] > node + 1;
-        if (best == kInfinite || could_go_on) break;
+        const bool could_be_longer = node && reached == forced.size() && vocabulary.trie().end[node] > node + 1;
+        if (best == kInfinite || could_be_longer) break;
         tokens.push_back(best);
         at = best_end;
     }
@@ -429,7 +430,7 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
         std::fill(row.begin(), row.end(), 0);
         return {.fits = false, .is_whole = false};
     }
-    if (left == 1 && least == 1) {  // the end, and nothing else: no need to look what other tokens would need
+    if (left == 1 && least == 1) {  // only an end token fits
         std::fill(row.begin(), row.end(), 0);
         add_ends(row);
         return {.fits = true, .is_whole = false};
@@ -451,7 +452,7 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
     const Fuel& work = automaton_->store_->pool.fuel();
     const std::uint64_t before = work.left();
     const std::uint32_t worst = completions().keep_within(configs, row, left);
-    if (accepting(configs)) add_ends(row);  // also those that the grammar asks for by name
+    if (accepting(configs)) add_ends(row);  // `keep_within` removes an end token that the grammar can also require by its number
     if (before - work.left() > kFewUnits && sum(worst, 1) > left) cache.within.keep(budget_key(id, left), {row.begin(), row.end()});
     if (is_large(history_.now())) cache.large_worst.keep(id, worst);
     else cache.worst.keep(std::move(configs), worst);

@@ -1,4 +1,4 @@
-// What grows lazily and is shared by the automata that were compiled in one store: expressions, suffix tries and
+// The data that the automata compiled in one store share, and that grow in use: expressions, suffix tries and
 // results of walks. A vocabulary can have several stores (vocabulary.h). One lock (store_lock.h) guards a store and its
 // automata; cached masks and transitions can be read while the lock is shared.
 #pragma once
@@ -18,15 +18,16 @@
 namespace guideway {
 
 struct VocabularyLimits {
-    std::size_t memo_bytes = 256u << 20;    // runs, masks and suffix tries; those not used lately go when it is full
-    std::size_t store_bytes = 512u << 20;   // expressions of automata made so far, before a new store is begun
+    std::size_t memo_bytes =
+        256u << 20;  // runs, masks and suffix tries; when it is full, those that were not used for the longest time are removed
+    std::size_t store_bytes = 512u << 20;   // expressions in one store; above this, the vocabulary begins a new store
     std::size_t max_states = 4'000'000;     // expressions in one store
-    std::uint64_t max_work = kDefaultFuel;  // of one call (fuel.h)
+    std::uint64_t max_work = kDefaultFuel;  // units of work of one call (fuel.h)
     Tuning tuning{};
 };
 
-// Numbers of automata that have ended, until a thread that holds the store's lock forgets them: an automaton may end on any
-// thread, while others hold that lock for long, or in a process that was forked while they did.
+// Numbers of deleted automata, until a thread that holds the store's lock releases their caches. An automaton can be deleted on
+// any thread, while another holds that lock for a long time, or in a process that was forked meanwhile.
 class RetireList {
 public:
     struct Number {
@@ -45,7 +46,7 @@ public:
         while (!last_.compare_exchange_weak(one->next, one, std::memory_order_release, std::memory_order_relaxed)) {
         }
     }
-    // Calls f(number) for each, once.
+    // Calls f(number) for each number and removes it.
     template <class F>
     void each(F&& f) {
         for (std::unique_ptr<Number> one(last_.exchange(nullptr, std::memory_order_acquire)); one; one.reset(one->next)) f(one->number);
@@ -61,16 +62,16 @@ struct Store {
           engine(vocabulary, limits.memo_bytes, limits.tuning, pool.fuel()) {
         pool.fuel().watch(&lock);
     }
-    StoreLock lock;  // shared while nothing is made: masks and transitions that are cached
+    StoreLock lock;  // shared by threads that only read cached masks and transitions
     ExprPool pool;
     ProgramPrefixCache beginnings;
     SharedLeaves leaves;
     MaskEngine engine;
     RetireList ended;
-    Configs now, scratch;  // scratch of the thread that steps
+    Configs now, scratch;  // temporary data of the thread that holds the lock
 };
 
-// The lock of an external call that may compute something: it begins with a full allowance.
+// The exclusive lock of a call that can compute something. It sets the fuel to the limit of a call.
 class Hold {
 public:
     Hold(Store& store, StoreLock::Rank rank) : store_(store) {
@@ -85,7 +86,7 @@ private:
     Store& store_;
 };
 
-// What is known, and does not change meanwhile.
+// The shared lock of a call that only reads cached results.
 class SharedHold {
 public:
     explicit SharedHold(Store& store) : store_(store) { store.lock.lock_shared(); }

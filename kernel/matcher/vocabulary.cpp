@@ -42,15 +42,15 @@ std::shared_ptr<Store> Vocabulary::store() const {
     }
     if (now && !is_full(*now)) return now;
     const auto made = std::make_shared<Store>(*this, limits_);
-    std::vector<std::weak_ptr<CurrentAutomaton>> standing;
-    std::vector<std::shared_ptr<const void>> gone;  // until the lock is given back
+    std::vector<std::weak_ptr<CurrentAutomaton>> current;
+    std::vector<std::shared_ptr<const void>> gone;  // destroyed after the lock is released
     const std::lock_guard guard(lock_);
     if (store_ != now) return store_;  // another thread was first
     store_ = made;
-    standing.swap(standing_);
-    for (const auto& place : standing)
+    current.swap(current_);
+    for (const auto& place : current)
         if (const auto found = place.lock()) {
-            standing_.push_back(found);
+            current_.push_back(found);
             gone.push_back(found);
             if (found->automaton && found->automaton->store() != made) gone.push_back(std::move(found->automaton));
         }
@@ -63,21 +63,21 @@ std::shared_ptr<Store> Vocabulary::store_apart() const {
     return std::make_shared<Store>(*this, limits);
 }
 
-void Vocabulary::keep(const std::shared_ptr<CurrentAutomaton>& standing) const {
+void Vocabulary::keep(const std::shared_ptr<CurrentAutomaton>& current) const {
     const std::lock_guard guard(lock_);
-    if (standing_.size() == standing_.capacity()) std::erase_if(standing_, [](const auto& place) { return place.expired(); });
-    standing_.push_back(standing);
+    if (current_.size() == current_.capacity()) std::erase_if(current_, [](const auto& place) { return place.expired(); });
+    current_.push_back(current);
 }
 
-void Vocabulary::keep_apart(const std::shared_ptr<CurrentAutomaton>& standing) const {
-    std::vector<std::shared_ptr<const void>> gone;  // until the lock is given back
+void Vocabulary::keep_apart(const std::shared_ptr<CurrentAutomaton>& current) const {
+    std::vector<std::shared_ptr<const void>> gone;  // destroyed after the lock is released
     const std::lock_guard guard(lock_);
     std::erase_if(apart_, [&](const auto& place) {
         const auto found = place.lock();
         gone.push_back(found);
-        return !found || !found->automaton || found == standing;
+        return !found || !found->automaton || found == current;
     });
-    apart_.push_back(standing);
+    apart_.push_back(current);
     while (apart_.size() > kMostApart) {
         if (const auto oldest = apart_.front().lock()) {
             gone.push_back(oldest);

@@ -1,9 +1,10 @@
 // The token table of a model, and its current store, which automata that are compiled now share.
 //
-// A vocabulary starts a new store when the old one has outgrown its budget; automata keep the one that they were made with.
+// When the current store is larger than its limit, a vocabulary starts a new one; automata keep the store that they were
+// compiled in.
 //
-// Work that was interrupted too often because other threads waited is done in a separate store. A constraint is
-// compiled in a store for it alone. All sequences that leave one automaton share a separate store (matcher.cpp).
+// Work that other waiting threads interrupted too often is done in a separate store: one for each constraint whose compilation
+// was interrupted, and one for all matchers that leave an automaton (matcher.cpp).
 #pragma once
 
 #include <cstdint>
@@ -37,13 +38,13 @@ public:
 
     const VocabularyLimits& limits() const { return limits_; }
     std::shared_ptr<Store> store() const;
-    // A store for one automaton, of which the vocabulary gives no other a part; it has a share of the budget.
+    // A separate store for one automaton, with a share of the budget.
     std::shared_ptr<Store> store_apart() const;
-    // Empties it when a new store is begun.
-    void keep(const std::shared_ptr<CurrentAutomaton>& standing) const;
-    // Its automaton has a separate store: the oldest of these are emptied where there are more than kMostApart.
-    void keep_apart(const std::shared_ptr<CurrentAutomaton>& standing) const;
-    // Of all `CurrentAutomaton`s; for short sections, and not while a store's lock is held.
+    // Registers a `CurrentAutomaton` to be emptied when a new store is begun.
+    void keep(const std::shared_ptr<CurrentAutomaton>& current) const;
+    // Registers one whose automaton has a separate store: if more than kMostApart are registered, the oldest are emptied.
+    void keep_apart(const std::shared_ptr<CurrentAutomaton>& current) const;
+    // The lock of all `CurrentAutomaton`s; for short sections, and not while a store's lock is held.
     ForkSafeMutex& lock() const { return lock_; }
     static constexpr std::size_t kMostApart = 8;
 
@@ -52,9 +53,9 @@ private:
     bool is_full(Store& store) const;
 
     VocabularyLimits limits_;
-    mutable ForkSafeMutex lock_;  // of all below
+    mutable ForkSafeMutex lock_;  // of the members below
     mutable std::shared_ptr<Store> store_;
-    mutable std::vector<std::weak_ptr<CurrentAutomaton>> standing_, apart_;
+    mutable std::vector<std::weak_ptr<CurrentAutomaton>> current_, apart_;
 };
 
 }  // namespace guideway
