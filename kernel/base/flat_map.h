@@ -37,7 +37,8 @@ public:
         }
         Entry& made = at(size_);
         made = {key, value};
-        ids_.add(Hash{}(key), size_++);
+        ids_.add(Hash{}(key), size_);
+        ++size_;
         return made.second;
     }
     Value& get(const Key& key) {

@@ -16,6 +16,7 @@ std::uint32_t CounterRecords::intern(const std::vector<std::uint32_t>& record) {
     const std::uint32_t known = index_.find(wanted, begin_.size() - 1, [&](std::uint32_t id) { return hash(words(id)); }, same);
     if (known != InternTable::kMissing) return known;
     const auto id = static_cast<std::uint32_t>(begin_.size() - 1);
+    words_.resize(begin_.back());  // removes words of a call that failed at an allocation
     words_.insert(words_.end(), record.begin(), record.end());
     begin_.push_back(words_.size());
     index_.add(wanted);

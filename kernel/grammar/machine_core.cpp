@@ -16,8 +16,9 @@ const AnalysedNode* SharedLeaves::keep(AnalysedNode&& leaf) {
                c.follow == leaf.follow;
     });
     if (known != InternTable::kMissing) return &kept_[known];
-    ids_.add(hash, static_cast<std::uint32_t>(kept_.size()));
-    return &kept_.emplace_back(std::move(leaf));
+    const AnalysedNode* const made = &kept_.emplace_back(std::move(leaf));
+    ids_.add(hash, static_cast<std::uint32_t>(kept_.size() - 1));
+    return made;
 }
 
 AnalysedNodes::AnalysedNodes(std::vector<AnalysedNode>&& all, SharedLeaves* leaves) : at_(all.size()) {

@@ -47,8 +47,8 @@ public:
         if (bytes > kMaxBytes) return;
         bytes_ += bytes;
         const auto number = static_cast<std::uint32_t>(kept_.size());
-        for (auto& [at, configs] : places) places_.emplace(std::move(configs), std::pair{number, at});
         kept_.push_back({std::move(text), std::move(fewest)});
+        for (auto& [at, configs] : places) places_.emplace(std::move(configs), std::pair{number, at});
     }
 
     std::size_t bytes() const { return bytes_; }

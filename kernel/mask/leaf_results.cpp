@@ -466,12 +466,13 @@ bool LeafResults::is_large_alphabet(const ByteSet& bytes) {
 }
 
 void LeafResults::keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk& walked, const ResultKey& key) {
-    Rounds& kept = rounds_[key] = {{}, walked.counts ? walked.rounds_at_exits : kInfinite, pool.supersets.loop_bodies()};
+    Rounds made{{}, walked.counts ? walked.rounds_at_exits : kInfinite, pool.supersets.loop_bodies()};
     if (walked.counts) {
         for (const auto& [places, begun] : walked.rounds)
-            for (std::uint32_t p = places.begin; p < places.end; ++p) kept.tokens.emplace_back(x.tokens[p], begun);
+            for (std::uint32_t p = places.begin; p < places.end; ++p) made.tokens.emplace_back(x.tokens[p], begun);
     }
-    counters.used += kept.bytes();
+    counters.used += made.bytes();
+    rounds_[key] = std::move(made);
 }
 
 // `rounds_of`: the key under which `Rounds` are cached, if the state does not count all its loop bodies; else null.
@@ -535,13 +536,11 @@ const std::vector<std::uint32_t>& LeafResults::tokens_up_to(std::uint8_t charact
         characters_.assign(vocabulary_.size(), 255);
         for (std::uint32_t p = 0; p < trie_.tokens.size(); ++p) characters_[trie_.tokens[p]] = subtrees_.characters(p);
     }
-    auto [place, fresh] = up_to_.try_emplace(characters);
-    if (fresh) {
-        counters.used += words_ * sizeof(std::uint32_t);
-        place->second.assign(words_, 0);
-        at_most(characters_, characters, place->second);
-    }
-    return place->second;
+    if (const auto known = up_to_.find(characters); known != up_to_.end()) return known->second;
+    std::vector<std::uint32_t> row(words_);
+    at_most(characters_, characters, row);
+    counters.used += words_ * sizeof(std::uint32_t);
+    return up_to_.emplace(characters, std::move(row)).first->second;
 }
 
 std::uint32_t LeafResults::keep(const TokenTrie& x, LeafWalk& walked, bool disordered) {

@@ -330,9 +330,11 @@ void PartSearch::keep(const Listed& list, bool alive) {
         return known.count == list.count && std::equal(first, last, known_parts_.begin() + known.begin);
     };
     if (known_ids_.find(list.hash, same) != InternTable::kMissing) return;
-    known_ids_.add(list.hash, static_cast<std::uint32_t>(known_.size()));
-    known_.push_back({{static_cast<std::uint32_t>(known_parts_.size()), list.count, list.hash}, alive});
+    // The id is added last, because each of these calls can throw.
+    const auto begin = static_cast<std::uint32_t>(known_parts_.size());
     known_parts_.insert(known_parts_.end(), first, last);
+    known_.push_back({{begin, list.count, list.hash}, alive});
+    known_ids_.add(list.hash, static_cast<std::uint32_t>(known_.size() - 1));
 }
 
 // Stores the lengths of all states on the path: a caller who follows a shortest text asks again after each byte.

@@ -64,7 +64,7 @@ private:
         std::sort(atoms.blocks.begin(), atoms.blocks.end());
         atoms.blocks.erase(std::unique(atoms.blocks.begin(), atoms.blocks.end()), atoms.blocks.end());
         if (atoms.blocks.size() > kMaxBlocks) return kBroken;
-        auto [place, fresh] = known_.emplace(std::move(atoms), static_cast<std::uint32_t>(sets_.size()));
+        const auto [place, fresh] = known_.emplace(std::move(atoms), static_cast<std::uint32_t>(sets_.size()));
         if (fresh) sets_.push_back(&place->first);
         return place->second;
     }

@@ -36,6 +36,23 @@ CONSTRAINTS: list[Any] = [
         {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"enum": ["x", 1]}}, "required": ["b"]}
     ),
     gw.JsonSchema({"type": "array", "items": {"enum": [1, 2, 3]}, "uniqueItems": True, "minItems": 2}),
+    gw.JsonSchema(
+        {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}, "uniqueItems": True, "minItems": 3}
+    ),
+    gw.JsonSchema({"type": "string", "minLength": 3, "maxLength": 9}),
+    gw.JsonSchema({"type": "number", "exclusiveMinimum": 1.5, "maximum": 900, "multipleOf": 0.25}),
+    gw.JsonSchema(
+        {
+            "type": "object",
+            "properties": {f"key{n}": {"type": ["integer", "null"]} for n in range(40)},
+            "patternProperties": {"^k.*[0-4]$": {"maximum": 5}},
+            "additionalProperties": {"type": "string"},
+            "minProperties": 3,
+            "maxProperties": 5,
+        }
+    ),
+    gw.Lark('start: (WORD | "(" start ")")+ "."\nWORD: /[a-c]{2,5}/\n%ignore " "'),
+    gw.Tags([gw.Tag("<x>", gw.Regex("[ab]{3}"), "</x>")], triggers=["<x"]),
 ]
 
 

@@ -290,5 +290,5 @@ CHECKS = {
     "faults, threads of services": lambda seed: _injected(services, THREADS, _no_thread, 20, RESULTS),
     "faults, arrays of services": lambda seed: _injected(services, ARRAYS, _no_memory, 60, RESULTS),
     "faults, memory": _limited,
-    "faults, allocations in the kernel": lambda seed: allocations.run(seed, step=3),
+    "faults, allocations in the kernel": lambda seed: allocations.run(seed),
 }
