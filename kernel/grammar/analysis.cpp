@@ -1,4 +1,4 @@
-// What a grammar's nodes can do: shortest texts, emptiness, first and follow bytes; left recursion is refused.
+// The properties of grammar nodes: cost of a shortest text, emptiness, first and follow bytes. Left recursion is an error.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -16,37 +16,36 @@ namespace guideway {
 
 namespace {
 
-constexpr std::uint32_t kMaxEntries = 1u << 20;  // a state holds a phase (4 bits), an entry, and a place in the colon (8)
+constexpr std::uint32_t kMaxEntries = 1u << 20;  // a state has a phase (4 bits), an entry (20), and a position in the colon (8)
 
-constexpr std::size_t kMaxCopied = 200'000;  // nodes in the machines of items that must all be different
+constexpr std::size_t kMaxCopied = 200'000;  // nodes in the machines of items of unique arrays
 constexpr std::uint64_t kNodeWork = 20;
-constexpr std::size_t kMaxInside = 16;  // how deep arrays of such items may be in one another
-constexpr std::size_t kMaxDeep = 100;   // the same in a text, where they may hold each other without end
+constexpr std::size_t kMaxInside = 16;  // nesting of unique arrays in each other in a grammar
+constexpr std::size_t kMaxDeep = 100;   // the same in a text, if the grammar nests them recursively
 
-// A program in which arrays of different items may hold each other without end: what their machines are made of, one
-// for each level of a text.
+// A program with recursively nested unique arrays. It is the source of the machines of their items: one for each level of a text.
 struct Whole {
     std::vector<Node> nodes;
-    std::vector<std::uint32_t> costs;  // of the shortest text of each
-    std::uint32_t digits = 0;          // that its numbers distinguish
+    std::vector<std::uint32_t> costs;  // length of the shortest text of each node
+    std::uint32_t digits = 0;          // maximum number of digits that its numbers distinguish
 };
 
-// Such arrays were found.
+// Thrown when unique arrays are nested recursively.
 struct Endless {};
 
-// The arrays and objects that are items of unique arrays, as expressions, by their numbers in the whole program.
-struct Boxes {
+// Expressions of the arrays and objects that are items of unique arrays, by their numbers in the whole program.
+struct Composites {
     using Nodes = std::vector<std::uint32_t>;  // the arrays and objects that an item can be, in order
     std::map<Nodes, ExprId> known;
-    std::vector<Nodes> open;  // those being made
+    std::vector<Nodes> open;  // those under construction
     std::size_t copied = 0;
-    std::shared_ptr<const Whole> whole;  // set: machines are made when a text needs them
-    std::size_t depth = 0;               // how many such machines it is in
+    std::shared_ptr<const Whole> whole;  // not null: machines are constructed when a text needs them
+    std::size_t depth = 0;               // nesting of such machines
 };
 
-AnalysedGrammar analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes& roots, ExprPool& pool, std::size_t depth);
+AnalysedGrammar analyse_part(const std::shared_ptr<const Whole>& whole, const Composites::Nodes& roots, ExprPool& pool, std::size_t depth);
 
-// Nodes to look at (again), first come first served, each once at a time.
+// A first-in, first-out queue of nodes to process. A node that is in the queue is not added again.
 class Queue {
 public:
     explicit Queue(std::size_t nodes) : waiting_(nodes), queued_(nodes, 0) {}
@@ -82,10 +81,11 @@ void each_child(N&& node, F&& f) {
 
 class Analysis {
 public:
-    // `numbers`: those of the nodes in the whole program; none: this is it.
-    Analysis(Program&& program, ExprPool& pool, Boxes& boxes, std::vector<std::uint32_t> numbers = {})
-        : pool_(pool), texts_(pool), key_lengths_(pool, texts_), boxes_(boxes), numbers_(std::move(numbers)), root_(program.root) {
-        std::size_t open = 0;  // keys, each of which becomes a leaf
+    // `numbers`: of the nodes in the whole program; empty: this is the whole program.
+    Analysis(Program&& program, ExprPool& pool, Composites& composites, std::vector<std::uint32_t> numbers = {})
+        : pool_(pool), texts_(pool), key_lengths_(pool, texts_), composites_(composites), numbers_(std::move(numbers)),
+          root_(program.root) {
+        std::size_t open = 0;  // classes of open keys, each of which becomes a leaf
         for (const Node& node : program.nodes) open += node.entries.size() - node.fixed;
         nodes_.reserve(program.nodes.size() + open);
         for (Node& node : program.nodes) {
@@ -128,8 +128,8 @@ public:
     }
 
 private:
-    // What the configurations of a component can continue with, but for those inside a name: punctuation, and what its keys
-    // and values begin with.
+    // The bytes that configurations of a component can continue with, except those inside a fixed key: punctuation, and the first
+    // bytes of keys and values.
     ByteSet alphabet(const AnalysedNode& c) const {
         ByteSet made;
         if (c.kind != NodeKind::object && c.kind != NodeKind::array) return ByteSet::range(0, 255);
@@ -159,7 +159,7 @@ private:
     // The leaves that an item of a unique array can be. All arrays and objects become one leaf: with a
     // separate machine for each, many nearly equal ones would multiply the states.
     std::vector<std::uint32_t> item_leaves(const Readings value, std::uint32_t array) {
-        std::vector<std::uint32_t> leaves, boxed, work;
+        std::vector<std::uint32_t> leaves, composites, work;
         std::vector<std::uint8_t> seen(nodes_.size(), 0);
         for (const Reading& r : value) work.push_back(r.node);
         while (!work.empty()) {
@@ -170,17 +170,17 @@ private:
             const AnalysedNode& c = nodes_[at];
             if (c.kind == NodeKind::alternative) work.insert(work.end(), c.parts.begin(), c.parts.end());
             else if (c.kind == NodeKind::leaf && !pool_[c.expr].nullable) leaves.push_back(at);
-            else if (c.kind == NodeKind::object || c.kind == NodeKind::array) boxed.push_back(at);
+            else if (c.kind == NodeKind::object || c.kind == NodeKind::array) composites.push_back(at);
             else throw Error(ErrorKind::unsupported, "items that must all be different can only be JSON values", array);
         }
-        if (!boxed.empty()) add_box(std::move(boxed), array, leaves);
+        if (!composites.empty()) add_composite(std::move(composites), array, leaves);
         return leaves;
     }
 
-    // Arrays and objects as a leaf with a separate machine, after which the text is looked at as a whole.
-    void add_box(std::vector<std::uint32_t>&& boxed, std::uint32_t array, std::vector<std::uint32_t>& leaves) {
+    // Adds a leaf of arrays and objects with a separate machine. At its end, its text is compared as a whole.
+    void add_composite(std::vector<std::uint32_t>&& composites, std::uint32_t array, std::vector<std::uint32_t>& leaves) {
         AnalysedNode leaf;
-        leaf.expr = box(std::move(boxed), array);
+        leaf.expr = composite(std::move(composites), array);
         if (leaf.expr == kNone) return;
         const Punctuation& punctuation = *nodes_[array].punctuation;
         leaf.follow.insert(byte_at(punctuation.comma, 0));
@@ -191,31 +191,32 @@ private:
         nodes_.push_back(std::move(leaf));
     }
 
-    // An expression of arrays and objects. Where such items may hold each other without end, it is made anew, late.
-    ExprId box(std::vector<std::uint32_t>&& old, std::uint32_t array) {
-        const bool first = !boxes_.whole && boxes_.open.empty();
-        if (!first) return box_at(std::move(old), array);
+    // An expression of arrays and objects. If they are nested recursively, their machines are constructed later.
+    ExprId composite(std::vector<std::uint32_t>&& old, std::uint32_t array) {
+        const bool first = !composites_.whole && composites_.open.empty();
+        if (!first) return composite_at(std::move(old), array);
         auto kept = old;
         try {
-            return box_at(std::move(old), array);
+            return composite_at(std::move(old), array);
         } catch (const Endless&) {
-            boxes_.open.clear();
+            composites_.open.clear();
             find_whole(array);
         }
-        return box_at(std::move(kept), array);
+        return composite_at(std::move(kept), array);
     }
 
-    // What late machines are made of. An array of at least two different items would have to know two of them now.
+    // Sets `whole`, the source of late machines. The cost of an array of at least two different items must be known now, without
+    // them.
     void find_whole(std::uint32_t array) {
         auto made = std::make_shared<Whole>();
-        std::vector<std::size_t> early;  // arrays whose items were looked at for this
+        std::vector<std::size_t> early;  // arrays whose `item_leaves` were set only for this
         std::vector<std::uint32_t> costs(nodes_.size());
         std::vector<bool> unique(nodes_.size());
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             costs[i] = nodes_[i].cost;
             unique[i] = nodes_[i].unique;
             if (!unique[i] || nodes_[i].minimum < 2) nodes_[i].unique = false;
-            else if (holds_boxes(nodes_[i]))
+            else if (has_composite_items(nodes_[i]))
                 throw Error(ErrorKind::unsupported,
                             "at least two different items, where arrays of such items may hold each other without end", array);
             else if (nodes_[i].item_leaves.empty()) {
@@ -239,11 +240,11 @@ private:
                 made->digits = std::max(made->digits, pool_.number_language().digits(pool_[c.expr].a));
         }
         for (std::size_t i : early) nodes_[i].item_leaves = {};
-        boxes_.whole = std::move(made);
+        composites_.whole = std::move(made);
     }
 
     // Whether an item of an array can be an array or object.
-    bool holds_boxes(const AnalysedNode& c) const {
+    bool has_composite_items(const AnalysedNode& c) const {
         std::vector<std::uint8_t> seen(nodes_.size(), 0);
         std::vector<std::uint32_t> work;
         for (const Reading& r : c.rest) work.push_back(r.node);
@@ -259,29 +260,30 @@ private:
         return false;
     }
 
-    ExprId late_box(const Boxes::Nodes& roots) {
+    ExprId late_composite(const Composites::Nodes& roots) {
         std::uint32_t shortest = kInfinite;
         ByteSet first;
         for (std::uint32_t i : roots) {
-            if (boxes_.whole->costs[i] == kInfinite) continue;
-            shortest = std::min(shortest, boxes_.whole->costs[i]);
-            first.insert(static_cast<std::uint8_t>(boxes_.whole->nodes[i].punctuation->open[0]));
+            if (composites_.whole->costs[i] == kInfinite) continue;
+            shortest = std::min(shortest, composites_.whole->costs[i]);
+            first.insert(static_cast<std::uint8_t>(composites_.whole->nodes[i].punctuation->open[0]));
         }
         if (shortest == kInfinite) return kNone;
-        auto build = [whole = boxes_.whole, roots, &pool = pool_, depth = boxes_.depth + 1] {
+        auto build = [whole = composites_.whole, roots, &pool = pool_, depth = composites_.depth + 1] {
             return analyse_part(whole, roots, pool, depth);
         };
-        return CompositeLanguage::of(pool_).later(std::move(build), shortest, first, boxes_.whole->digits);
+        return CompositeLanguage::of(pool_).later(std::move(build), shortest, first, composites_.whole->digits);
     }
 
-    ExprId box_at(std::vector<std::uint32_t>&& old, std::uint32_t array) {
+    ExprId composite_at(std::vector<std::uint32_t>&& old, std::uint32_t array) {
         auto number_in_all = [&](std::uint32_t i) { return numbers_.empty() ? i : numbers_[i]; };
-        Boxes::Nodes key;
+        Composites::Nodes key;
         for (std::uint32_t node : old) key.push_back(number_in_all(node));
         std::sort(key.begin(), key.end());
-        if (const auto known = boxes_.known.find(key); known != boxes_.known.end()) return known->second;
-        if (boxes_.whole) return boxes_.known[key] = late_box(key);
-        if (boxes_.open.size() == kMaxInside || std::find(boxes_.open.begin(), boxes_.open.end(), key) != boxes_.open.end())
+        if (const auto known = composites_.known.find(key); known != composites_.known.end()) return known->second;
+        if (composites_.whole) return composites_.known[key] = late_composite(key);
+        if (composites_.open.size() == kMaxInside ||
+            std::find(composites_.open.begin(), composites_.open.end(), key) != composites_.open.end())
             throw Endless();
         std::unordered_map<std::uint32_t, std::uint32_t> moved;
         for (std::uint32_t i = 0; i < old.size(); ++i) moved.emplace(old[i], i);
@@ -290,8 +292,8 @@ private:
             each_child(nodes_[old[i]], [&](std::uint32_t child) {
                 if (moved.emplace(child, static_cast<std::uint32_t>(old.size())).second) old.push_back(child);
             });
-        boxes_.copied += old.size();
-        if (boxes_.copied > kMaxCopied)
+        composites_.copied += old.size();
+        if (composites_.copied > kMaxCopied)
             throw over_limit(kMaxCopied, "grammar nodes in items that must be unique", "use a smaller schema for the items", array);
         Program program;
         std::vector<std::uint32_t> numbers;
@@ -302,23 +304,23 @@ private:
         }
         if (roots > 1) {
             program.root = static_cast<std::uint32_t>(old.size());
-            numbers.push_back(number_in_all(array));  // whom its errors name
+            numbers.push_back(number_in_all(array));  // the node in its errors
             Node any;
             any.kind = NodeKind::alternative;
             any.parts.assign(roots, 0);
             std::iota(any.parts.begin(), any.parts.end(), 0u);
             program.nodes.push_back(std::move(any));
         }
-        boxes_.open.push_back(key);
+        composites_.open.push_back(key);
         ExprId made = kNone;
         try {
             const std::uint32_t root = program.root;
-            made = CompositeLanguage::of(pool_).start(Analysis(std::move(program), pool_, boxes_, std::move(numbers)).run(), root);
+            made = CompositeLanguage::of(pool_).start(Analysis(std::move(program), pool_, composites_, std::move(numbers)).run(), root);
         } catch (const Error& error) {
             if (error.kind != ErrorKind::unsatisfiable) throw Error(error.kind, error.what(), array);
         }
-        boxes_.open.pop_back();
-        return boxes_.known[key] = made;
+        composites_.open.pop_back();
+        return composites_.known[key] = made;
     }
 
     void prepare_unique(std::uint32_t number) {
@@ -339,7 +341,7 @@ private:
         }
     }
 
-    // What a unique array needs: its shortest different items.
+    // The cost of the shortest different items of a unique array.
     std::uint32_t unique_cost(const AnalysedNode& c) {
         if (c.minimum < 2) {
             std::uint32_t least = c.minimum ? kInfinite : 0;
@@ -364,7 +366,7 @@ private:
         });
     }
 
-    // Which nodes refer to a node: those from users_from_[node] on.
+    // The nodes that refer to a node are in `users_`, from users_from_[node] to users_from_[node + 1].
     void find_users() {
         users_from_.assign(nodes_.size() + 1, 0);
         for (const AnalysedNode& c : nodes_) each_child(c, [&](std::uint32_t child) { ++users_from_[child]; });
@@ -375,7 +377,7 @@ private:
             each_child(nodes_[i], [&](std::uint32_t child) { users_[--users_from_[child]] = i; });
     }
 
-    // Applies `change` until nothing changes; users of a changed node are looked at again.
+    // Computes a fixed point: applies `change` to all nodes, and again to the users of each changed node.
     template <class F>
     void settle(F&& change) {
         Queue work(nodes_.size());
@@ -383,7 +385,7 @@ private:
         while (!work.empty()) {
             const std::uint32_t i = work.take();
             pool_.fuel().spend(kNodeWork + nodes_[i].entries.size() + nodes_[i].parts.size());
-            if (!at_node(i, [&] { return change(nodes_[i]); }) || i + 1 >= users_from_.size()) continue;  // what was added has no users
+            if (!at_node(i, [&] { return change(nodes_[i]); }) || i + 1 >= users_from_.size()) continue;  // added nodes have no users
             for (std::uint32_t at = users_from_[i]; at < users_from_[i + 1]; ++at) work.add(users_[at]);
         }
     }
@@ -404,7 +406,7 @@ private:
         std::uint32_t total = 0;
         switch (c.kind) {
             case NodeKind::leaf: return pool_.emptiness.shortest(c.expr);
-            case NodeKind::number: return kInfinite;  // became a leaf
+            case NodeKind::number: return kInfinite;  // not used: `as_leaf`
             case NodeKind::sequence:
                 for (std::uint32_t p : c.parts) total = sum(total, nodes_[p].cost);
                 return total;
@@ -445,7 +447,7 @@ private:
 
     static bool bounded(const AnalysedNode& c) { return c.minimum > 0 || c.maximum != kInfinite || c.demands; }
 
-    // What a bounded object needs, each entry with its comma.
+    // The cost of the entries of a bounded object, each with a comma.
     std::uint32_t entries_cost(const AnalysedNode& c) {
         std::vector<CostItem> items;
         std::uint32_t required = 0;
@@ -485,7 +487,7 @@ private:
         }
     }
 
-    std::size_t reachable_parts(const AnalysedNode& c) const {  // parts that can come first
+    std::size_t reachable_parts(const AnalysedNode& c) const {  // parts that can be first
         if (c.kind == NodeKind::alternative) return c.parts.size();
         if (c.kind != NodeKind::sequence) return 0;
         std::size_t n = 0;
@@ -533,7 +535,7 @@ private:
         work.add(root_);
         std::vector<std::uint8_t> reached(nodes_.size(), 0);
         reached[root_] = 1;
-        if (!numbers_.empty()) nodes_[root_].follow = ByteSet::range(0, 255);  // what is after an item is known outside
+        if (!numbers_.empty()) nodes_[root_].follow = ByteSet::range(0, 255);  // the bytes after an item are not known here
         auto give = [&](std::uint32_t child, const ByteSet& bytes) {
             const ByteSet before = nodes_[child].follow;
             nodes_[child].follow |= bytes;
@@ -605,7 +607,7 @@ private:
         }
     }
 
-    // A leaf for each class of open keys, above a frame that waits for its name.
+    // Adds a leaf for each class of open keys (machine.h).
     void add_open_leaves(std::uint32_t number) {
         for (std::uint32_t i = nodes_[number].fixed; i < nodes_[number].entries.size(); ++i) {
             const AnalysedNode& object = nodes_[number];
@@ -621,7 +623,7 @@ private:
         }
     }
 
-    // Items that cannot be completed end the array; what is left is a plain bound.
+    // An array ends before the first item that cannot be completed: this becomes its maximum.
     void finish_array(AnalysedNode& c) {
         std::uint32_t usable = kInfinite;
         for (std::uint32_t i = 0; i < c.prefix.size() && usable == kInfinite; ++i)
@@ -636,7 +638,7 @@ private:
         for (std::uint32_t i = 0; i < known; ++i) c.tail_cost[i + 1] = sum(c.tail_cost[i], item_cost(c, i));
     }
 
-    // Goes down from the root through what makes it impossible, to name the innermost cause.
+    // The innermost node that causes emptiness of the root, for the error.
     std::int64_t blame() const {
         std::uint32_t at = root_;
         for (std::size_t steps = 0; steps < nodes_.size(); ++steps) {
@@ -666,7 +668,7 @@ private:
     ExprPool& pool_;
     UsedValues texts_;
     KeyLengths key_lengths_;
-    Boxes& boxes_;
+    Composites& composites_;
     std::vector<std::uint32_t> numbers_;
     std::uint32_t root_;
     std::vector<AnalysedNode> nodes_;
@@ -677,8 +679,8 @@ private:
 
 namespace {
 
-// The machine of some arrays and objects of a whole, with the arrays of different items in them made later still.
-AnalysedGrammar analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes& roots, ExprPool& pool, std::size_t depth) {
+// The components of the machine of some arrays and objects. Machines of unique arrays in them are constructed later.
+AnalysedGrammar analyse_part(const std::shared_ptr<const Whole>& whole, const Composites::Nodes& roots, ExprPool& pool, std::size_t depth) {
     if (depth > kMaxDeep) throw over_limit(kMaxDeep, "arrays of unique items nested in each other", "use uniqueItems at fewer levels");
     std::vector<std::uint32_t> numbers(roots);
     std::unordered_map<std::uint32_t, std::uint32_t> moved;
@@ -699,18 +701,18 @@ AnalysedGrammar analyse_part(const std::shared_ptr<const Whole>& whole, const Bo
     any.parts.assign(roots.size(), 0);
     std::iota(any.parts.begin(), any.parts.end(), 0u);
     program.nodes.push_back(std::move(any));
-    Boxes boxes;
-    boxes.whole = whole;
-    boxes.depth = depth;
+    Composites composites;
+    composites.whole = whole;
+    composites.depth = depth;
     const std::uint32_t root = program.root;
-    return {Analysis(std::move(program), pool, boxes, std::move(numbers)).run(), root};
+    return {Analysis(std::move(program), pool, composites, std::move(numbers)).run(), root};
 }
 
 }  // namespace
 
 std::vector<AnalysedNode> analyse(Program&& program, ExprPool& pool) {
-    Boxes boxes;
-    return Analysis(std::move(program), pool, boxes).run();
+    Composites composites;
+    return Analysis(std::move(program), pool, composites).run();
 }
 
 }  // namespace guideway

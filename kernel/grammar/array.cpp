@@ -1,8 +1,8 @@
 // Arrays: a prefix of items with separate grammars, then the rest.
 //
-// The register counts items, and stops where more of them change nothing. With counters or unique items it is a record:
-// the number of items, then either how many bear each mark, or how many are not known (in walks) and the set of those
-// that are. Items of a unique array are leaves, from which what came before is taken out.
+// The register is the number of items, up to the number from which on further items change nothing. With counters or unique items
+// it is the number of a record: the number of items, then either the number of items for each counter, or the number of items of
+// unknown text (in walks) and the set of the known texts. Items of a unique array are leaves without the texts of earlier items.
 #include "guideway/grammar/array.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 enum Word : std::size_t { kItems, kHidden, kUsed };
 
-// The grammar of the item that comes after `count` others.
+// The readings of the item after `count` items.
 const Readings& item_after(const AnalysedNode& k, std::uint32_t count) { return count < k.prefix.size() ? k.prefix[count] : k.rest; }
 
 std::uint32_t one_more(const AnalysedNode& k, std::uint32_t count) {
@@ -147,7 +147,7 @@ void Arrays::step(const Config& c, std::uint8_t byte, Configs& out, Outcome& out
     }
 }
 
-// As `watched_keys`, of items of two bytes or more with their comma.
+// As `ObjectRules::watched_keys`; an item with its comma has at least two bytes.
 std::uint32_t Arrays::watched_items(const Config& named, std::uint32_t further) {
     const AnalysedNode& k = core_.components[named.node];
     const auto record = core_.records.copy(named.regs, k.record_words);
@@ -183,7 +183,7 @@ std::uint32_t Arrays::items_cost(const AnalysedNode& k, std::uint32_t regs) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1));
 }
 
-// The cost of one more item, needed or not, and of all that is needed after it.
+// The cost of one more item, and of all items that are needed after it.
 std::uint32_t Arrays::item_and_rest(const AnalysedNode& k, std::uint32_t regs) {
     std::uint32_t least = kInfinite;
     if (k.unique) {

@@ -1,4 +1,4 @@
-// Arrays: which items may come, what completes them, and steps byte by byte.
+// Arrays: the items that are allowed next, shortest completions, and steps byte by byte.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ class Arrays {
 public:
     Arrays(MachineCore& core, Machine& machine) : core_(core), machine_(machine) {}
 
-    // Adds what a configuration becomes by a byte.
+    // Adds the successors of a configuration by a byte.
     void step(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome);
-    // The byte that begins a cheapest completion; -1: that of a configuration in `instead`.
+    // The byte that begins a shortest completion; -1: the byte is that of a configuration in `instead`.
     int best_byte(const Config& c, Configs& instead);
     // Bytes of the shortest completion of the array, which begins at a configuration of it.
     std::uint32_t cost(const Config& c);

@@ -13,10 +13,10 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxWork = 20'000'000;  // choices weighed to meet demands
+constexpr std::size_t kMaxWork = 20'000'000;  // steps of the dynamic programs
 constexpr std::uint64_t kPointWork = 100;
 constexpr std::size_t kMaxPoints = 300'000;  // states of an array with counters
-constexpr std::size_t kMaxKeys = 128;        // open keys or different items spelled out to know what a minimum costs
+constexpr std::size_t kMaxKeys = 128;        // maximum number of open keys or different items whose texts are computed
 constexpr std::size_t kMaxDemands = 20;
 
 Error too_many_demands(std::int64_t node) {
@@ -50,21 +50,21 @@ std::uint32_t cheapest(const std::vector<CostItem>& items, std::uint32_t need) {
     return total;
 }
 
-// Chooses items so that the number of different marks is within limits. Items that share no marks, directly or through
-// others, are in different groups. The choices in one group do not depend on those in another: of each group only the
-// least cost by the number of marks and of items matters.
+// Selects items so that the number of different marks is within limits, by dynamic programming. Items that share no marks, directly
+// or through others, are in different groups. The choices in one group do not depend on those in another: each group is
+// summarized by its least cost for each number of marks and of items.
 class Groups {
 public:
     Groups(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node,
            Fuel& work)
-        : punctuation_(marks), node_(node), fuel_(work), need_(need), room_(room >= items.size() ? kInfinite : room) {
+        : needed_(marks), node_(node), fuel_(work), need_(need), room_(room >= items.size() ? kInfinite : room) {
         counts_ = (room_ == kInfinite ? std::size_t{need_} : room_) + 1;
         divide(items);
     }
 
     std::uint32_t least() {
-        const auto most = static_cast<std::size_t>(std::popcount(punctuation_.demands));
-        if ((most + 1) * counts_ > kMaxWork) is_large_alphabet();
+        const auto most = static_cast<std::size_t>(std::popcount(needed_.demands));
+        if ((most + 1) * counts_ > kMaxWork) throw_too_large();
         std::vector<std::uint32_t> total((most + 1) * counts_, kInfinite);  // [marks][items]
         total[0] = 0;
         std::size_t reached = 0;
@@ -90,7 +90,7 @@ public:
             reached += marks;
         }
         std::uint32_t least = kInfinite;
-        for (std::size_t k = punctuation_.least; k <= std::min<std::size_t>(punctuation_.most, most); ++k)
+        for (std::size_t k = needed_.least; k <= std::min<std::size_t>(needed_.most, most); ++k)
             for (std::uint32_t n = need_; n < counts_; ++n) least = std::min(least, total[k * counts_ + n]);
         return least;
     }
@@ -101,15 +101,15 @@ private:
         std::vector<const CostItem*> items;
     };
 
-    [[noreturn]] void is_large_alphabet() const { throw too_many_demands(node_); }
+    [[noreturn]] void throw_too_large() const { throw too_many_demands(node_); }
 
     void spend(std::size_t work) {
         spent_ += work;
-        if (spent_ > kMaxWork) is_large_alphabet();
+        if (spent_ > kMaxWork) throw_too_large();
         fuel_.spend(work);
     }
 
-    // Without a limit, all counts beyond what is needed are equal. kInfinite: there is no room.
+    // Without a maximum, all counts above `need_` are equal. kInfinite: above the maximum.
     std::uint32_t clipped(std::uint32_t count) const {
         if (room_ == kInfinite) return std::min(count, need_);
         return count > room_ ? kInfinite : count;
@@ -126,7 +126,7 @@ private:
         const auto touched = [&](const CostItem& item) {
             std::uint64_t all = item.missing;
             for (const auto& [marks, cost] : item.ways) all |= marks;
-            return all & punctuation_.demands;
+            return all & needed_.demands;
         };
         std::vector<std::uint64_t> all;
         all.reserve(items.size());
@@ -137,8 +137,8 @@ private:
             for (std::uint64_t left = marks & (marks - 1); left; left &= left - 1) parents[root(std::countr_zero(left))] = first;
         }
         std::array<std::uint8_t, 64> numbers{};
-        groups_.emplace_back();  // of the items without marks
-        for (std::uint64_t left = punctuation_.demands; left; left &= left - 1) {
+        groups_.emplace_back();  // group 0: the items without marks
+        for (std::uint64_t left = needed_.demands; left; left &= left - 1) {
             std::uint8_t& number = numbers[root(std::countr_zero(left))];
             if (number == 0) {
                 number = static_cast<std::uint8_t>(groups_.size());
@@ -150,11 +150,11 @@ private:
             groups_[all[i] ? numbers[root(std::countr_zero(all[i]))] : 0].items.push_back(&items[i]);
     }
 
-    // By the number of marks that count and the number of items: the least cost.
+    // The least cost by the number of marks that count and the number of items.
     std::vector<std::uint32_t> solve(const Group& group) {
         const auto marks = static_cast<std::size_t>(std::popcount(group.marks));
         const std::size_t sets = std::size_t{1} << std::min<std::size_t>(marks, 20), size = sets * counts_;
-        if (marks > kMaxDemands || size > kMaxWork) is_large_alphabet();
+        if (marks > kMaxDemands || size > kMaxWork) throw_too_large();
         const auto local = [&](std::uint64_t given) {  // the marks of the group, numbered without gaps
             std::size_t made = 0, bit = 1;
             for (std::uint64_t left = group.marks; left; left &= left - 1, bit <<= 1)
@@ -162,7 +162,7 @@ private:
             return made;
         };
         best_.assign(size, kInfinite);  // [items][set]
-        best_[local(punctuation_.met)] = 0;
+        best_[local(needed_.met)] = 0;
         std::vector<std::pair<std::size_t, std::uint32_t>> ways;
         for (const CostItem* item : group.items) {
             if (counts_ == 1 && !group.marks && !item->required) continue;  // it would only add to the cost
@@ -197,11 +197,11 @@ private:
         return made;
     }
 
-    const MarksNeeded& punctuation_;
+    const MarksNeeded& needed_;
     std::uint32_t node_;
     Fuel& fuel_;
     std::uint32_t need_, room_;
-    std::size_t counts_ = 1;  // the numbers of items that differ
+    std::size_t counts_ = 1;  // the number of different counts of items
     std::size_t spent_ = 0;
     std::vector<Group> groups_;
     std::vector<std::uint32_t> best_, next_;
@@ -213,7 +213,7 @@ const std::vector<std::uint32_t>& KeyLengths::of(const std::vector<ExprId>& clas
     return known(classes, used, count).lengths;
 }
 
-// Each text of the set takes one value away at most, so most classes need no search.
+// Each text of the set excludes at most one value, so most classes need no search.
 bool KeyLengths::has_more(ExprId keys, std::uint32_t used, std::size_t count) {
     if (count == 0 && used == 0) return pool_.emptiness.is_nonempty(keys);
     if (pool_.emptiness.values_at_least(keys) == kInfinite) return true;
@@ -295,7 +295,7 @@ std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::
     const std::uint32_t most = most_needed(required, need, room, demands);
     if (demand.size() > kMaxDemands || (items.size() + 1) * sets * (std::size_t{most} + 1) > kMaxWork) throw too_many_demands(node);
     work.spend((items.size() + 1) * sets * (most + 1));
-    std::vector<std::uint32_t> best((most + 1) * sets, kInfinite);  // [n][met]: of n of the items looked at so far
+    std::vector<std::uint32_t> best((most + 1) * sets, kInfinite);  // [n][met]: of n of the items so far
     best[0] = 0;
     for (const CostItem& item : items) {
         auto ways = item.ways;
@@ -334,7 +334,7 @@ bool ItemCosts::advance(const Node& array, Point& at, std::uint32_t marks) {
     return true;
 }
 
-// All points that can be reached, then the least cost from each to one where the array may end.
+// Finds all reachable points, then the least cost from each to a point where the array may end (Dijkstra, backwards).
 void ItemCosts::solve(const Node& array, std::uint32_t comma, std::uint32_t node, Fuel& work) {
     struct Edge {
         std::uint32_t to, cost;

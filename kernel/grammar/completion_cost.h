@@ -1,4 +1,4 @@
-// Which entries an object still needs: enough of them, not too many, all required ones, and one for each demand.
+// Shortest completions of objects and arrays with limits on the number of entries, required entries, demands or counters.
 #pragma once
 
 #include <bit>
@@ -13,17 +13,17 @@
 
 namespace guideway {
 
-// The lengths of the shortest texts of classes of open keys, or of items; what is equal is counted once.
+// The lengths of the shortest texts of classes of open keys, or of items. Texts of equal value count once.
 class KeyLengths {
 public:
     KeyLengths(ExprPool& pool, UsedValues& texts) : pool_(pool), texts_(texts) {}
 
-    // Of the `count` shortest that are not in the set `used`; fewer: there are no more. Throws Error(limit).
+    // The lengths of the `count` shortest texts that are not in the set `used`; fewer, if there are no more. Throws Error(limit).
     const std::vector<std::uint32_t>& of(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
-    // Whether more than this many are not in the set `used`.
+    // Whether more than `count` texts are not in the set `used`.
     bool has_more(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
     bool has_more(ExprId keys, std::uint32_t used, std::size_t count);
-    // The set of these texts and of `used`, perhaps with more; kInfinite: they are too many to be looked for.
+    // The union of `used` and at least the `count` shortest other texts; kInfinite: there are too many to compute.
     std::uint32_t texts(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
     const std::vector<std::uint32_t>& of(ExprId keys, std::uint32_t used, std::size_t count) {
         return of(std::vector<ExprId>{keys}, used, count);
@@ -31,7 +31,7 @@ public:
 
 private:
     struct Known {
-        std::uint32_t used;  // the texts that were counted
+        std::uint32_t used;  // the texts that were found, and those used before
         bool ended;
         std::vector<std::uint32_t> lengths;
     };
@@ -39,21 +39,21 @@ private:
 
     ExprPool& pool_;
     UsedValues& texts_;
-    static constexpr std::size_t kMostKept = std::size_t{1} << 18;  // numbers in `known_`, about; then it is found anew
+    static constexpr std::size_t kMostKept = std::size_t{1} << 18;  // approximate size of `known_`, above which it is emptied
     std::map<std::vector<ExprId>, Known> known_;
     std::size_t kept_ = 0;
 };
 
-struct CostItem {  // an entry that may come, once
+struct CostItem {  // an entry that can occur once
     bool required;
-    std::uint64_t missing = 0;                                  // the marks that count if it does not come
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> ways;  // the marks that it then bears, and what it costs
+    std::uint64_t missing = 0;                                  // the marks that count if it does not occur
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> ways;  // the marks and the cost of each reading
 };
 
-// The most entries that a cheapest choice has; more open keys need not be offered.
+// The maximum number of entries of a cheapest choice. It limits how many open keys must be considered.
 std::uint32_t most_needed(std::uint32_t required, std::uint32_t need, std::uint32_t room, std::uint64_t demands);
 
-struct MarksNeeded {  // of the marks `demands`, `least` to `most` different ones must count; those of `met` count already
+struct MarksNeeded {  // `least` to `most` different marks of `demands` must count; those in `met` count already
     std::uint64_t demands = 0;
     std::uint32_t least = 0, most = 0;
     std::uint64_t met = 0;
@@ -63,20 +63,20 @@ struct MarksNeeded {  // of the marks `demands`, `least` to `most` different one
     }
 };
 
-// The least cost of a choice of items: `need` to `room` of them, all required ones, with the marks that are needed;
-// kInfinite: there is none. Throws Error(limit) for `node` where too much would have to be weighed.
+// The least cost of a choice of items: `need` to `room` of them, all required ones, with the needed marks; kInfinite: there is
+// none. Throws Error(limit) for `node` if there are too many combinations.
 std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node,
                    Fuel& work);
 
-// What is left to do in an array with counters: by [items so far, how many of them bear each mark], as far as they
-// matter, the least cost of the items still needed, each with a comma.
+// The least cost of the remaining items of an array with counters, each with a comma, by the number of items and the number of
+// items of each mark (up to the numbers from which on nothing changes).
 class ItemCosts {
 public:
     using Point = std::vector<std::uint32_t>;
-    struct Option {  // a way to read an item
+    struct Option {  // a reading of an item
         std::uint32_t marks, cost;
     };
-    // `options(i)`: of the item after i others. Throws Error(limit) for `node` where there is too much to count.
+    // `options(i)`: of the item after i others. Throws Error(limit) for `node` if there are too many combinations of counts.
     template <class F>
     ItemCosts(const Node& array, std::uint32_t comma, std::uint32_t node, Fuel& work, F&& options) {
         const std::size_t known = array.prefix.size();
@@ -87,7 +87,7 @@ public:
         auto found = costs_.find(at);
         return found == costs_.end() ? kInfinite : found->second;
     }
-    // After one more item; false: there is no room for it.
+    // Adds an item with these marks to `at`; false: a maximum does not allow it.
     static bool advance(const Node& array, Point& at, std::uint32_t marks);
 
 private:

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kMaxDigits = 400, kExponent = 24;
 constexpr std::uint64_t kStateWork = 10;
 
-// A text as a grammar of its value: a node for each of its parts. Nothing recurses on the text.
+// Converts a text to a grammar of its value, with a node for each of its parts. Iterative, since a text can be deeply nested.
 class Copy {
 public:
     Copy(std::string_view text, ExprPool& pool) : text_(text), pool_(pool) {}
@@ -38,7 +38,7 @@ public:
 private:
     struct Open {
         std::uint32_t node;
-        ExprId key;  // of an object: that of the value to come
+        ExprId key;  // of an object: the key of the next value
     };
 
     void open(bool object) {
@@ -98,9 +98,9 @@ private:
     std::vector<Open> open_;
 };
 
-// How many different values the nodes of a grammar have at least. A node is counted by the nodes inside it, in passes over
-// all of them: each pass counts one level more of what holds itself. Where bounds or demands let entries depend on each
-// other, one value is all that is sure.
+// Lower bounds of the numbers of values of grammar nodes. The bound of a node is computed from the nodes inside it, in passes over
+// all nodes: each pass counts one more level of recursive nodes. If entries depend on each other by limits or demands, the bound
+// is one.
 class Counted {
 public:
     Counted(const std::vector<AnalysedNode>& nodes, ExprPool& pool) : nodes_(nodes), pool_(pool), values_(nodes.size(), 0) {}
@@ -110,7 +110,7 @@ public:
         for (unsigned pass = 0; changed && pass < kMaxPasses && values_[root] != kInfinite; ++pass) {
             changed = false;
             pool_.fuel().spend(nodes_.size());
-            for (std::size_t i = nodes_.size(); i-- > 0;) {  // most nodes come before those inside them
+            for (std::size_t i = nodes_.size(); i-- > 0;) {  // most nodes are before the nodes inside them
                 const AnalysedNode& c = nodes_[i];
                 if (values_[i] == kInfinite || c.cost == kInfinite || (c.kind == NodeKind::leaf && values_[i])) continue;
                 const std::uint32_t now = std::max({values_[i], std::uint32_t{1}, count(c)});
@@ -147,7 +147,7 @@ private:
     std::uint32_t of_object(const AnalysedNode& c) {
         if (c.maximum != kInfinite) return 1;
         if (c.most < static_cast<std::uint32_t>(std::popcount(c.demands))) return 1;
-        for (std::uint32_t i = c.fixed; i < c.entries.size(); ++i)  // one more entry leaves every demand met
+        for (std::uint32_t i = c.fixed; i < c.entries.size(); ++i)  // one more entry keeps all demands met
             if (c.is_live(i) && pool_.emptiness.values_at_least(c.entries[i].key) == kInfinite) return kInfinite;
         if (c.demands) return 1;
         std::uint32_t fixed = 1, open = 1;
@@ -161,7 +161,7 @@ private:
         return std::max(fixed, open);
     }
 
-    // Arrays that differ in one item.
+    // The number of arrays that differ in one item.
     std::uint32_t of_array(const AnalysedNode& c) {
         if (!c.counts.empty() || c.maximum == 0) return 1;
         std::uint32_t most = 1;
@@ -180,12 +180,12 @@ private:
 
 }  // namespace
 
-// A machine that is made when its texts are first looked at.
+// A machine that is constructed at its first use.
 struct CompositeLanguage::Late {
-    Build build;             // none once it is made
-    std::uint32_t shortest;  // of its texts
-    ByteSet first;
-    Configs configs;  // of its first state
+    Build build;             // empty after construction
+    std::uint32_t shortest;  // length of a shortest text
+    ByteSet first;           // possible first bytes
+    Configs configs;         // of its first state
 };
 
 CompositeLanguage::CompositeLanguage(ExprPool& pool) : pool_(pool) {}
@@ -196,7 +196,7 @@ CompositeLanguage& CompositeLanguage::of(ExprPool& pool) {
     return static_cast<CompositeLanguage&>(*pool.composites());  // nothing else is installed
 }
 
-// Beyond the values: what remains of a number that was begun in any way, until its value is another.
+// `reach`: the number of digits and of exponent bytes after which a number cannot have one of the values any more.
 ExprId CompositeLanguage::start(std::vector<AnalysedNode>&& components, std::uint32_t root) {
     std::uint32_t digits = 0;
     for (const AnalysedNode& c : components)
@@ -220,7 +220,7 @@ ExprId CompositeLanguage::later(Build build, std::uint32_t shortest, const ByteS
 Machine& CompositeLanguage::machine_of(std::uint32_t number) {
     if (machines_[number].machine) return *machines_[number].machine;
     const Build build = machines_[number].late->build;
-    auto [components, root] = at_node(-1, [&] { return build(); });  // which may add machines
+    auto [components, root] = at_node(-1, [&] { return build(); });  // this may add machines
     bytes_ += components.size() * sizeof(AnalysedNode);
     auto tables = std::make_unique<MachineTables>();
     auto machine = std::make_unique<Machine>(AnalysedNodes(std::move(components)), root, pool_, *tables);
@@ -263,7 +263,7 @@ ExprId CompositeLanguage::intern(std::uint32_t number, const Configs& configs) {
     if (known != InternTable::kMissing) return pool_.composite(known);
     Machine& machine = machine_of(number);
     bool accepting = false;
-    for (const Config& c : configs) accepting |= machine.accepting(c);  // which may make states of other machines
+    for (const Config& c : configs) accepting |= machine.accepting(c);  // this may add states of other machines
     pool_.fuel().spend(kStateWork * configs.size());
     if (configs_.size() + configs.size() >= kInfinite)
         throw over_limit(kInfinite, "parser configurations of unique items", "use a smaller schema for the items");
@@ -293,7 +293,7 @@ int CompositeLanguage::best_byte(std::uint32_t state) {
     return at_node(-1, [&] { return machine(state).best_byte(configs(state)); });
 }
 
-// What a configuration costs may be more than its completion has bytes, where texts that were read must not come again.
+// If the machine records read texts, a cost can be larger than the length of a shortest completion: then it is computed as a text.
 std::uint32_t CompositeLanguage::shortest(std::uint32_t state) {
     if (is_late_start(state)) return machines_[states_[state].machine].late->shortest;
     Machine& machine = machine_of(states_[state].machine);

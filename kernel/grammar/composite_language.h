@@ -1,12 +1,11 @@
 // JSON arrays and objects as expressions, for arrays whose items must all be different.
 //
-// For the user: `start` makes an expression (Op::composite) of a grammar, whose root is an array or object; its
-// derivatives are expressions again, like those of a leaf, and one that exists can be completed. `spelled` is the same of
-// one value, in every order of its keys and every spelling of its parts; such expressions count as finite, so that
-// `ExprTable::subtract` can take them away.
+// For the user: `start` returns an expression (Op::composite) of a grammar whose root is an array or object. Its derivatives are
+// such expressions too, and each that is not kNone can be completed. `spelled` does the same for one value, in every order of
+// its keys and every spelling of its parts; such expressions count as finite, so that `ExprTable::subtract` can exclude them.
 //
-// For the maintainer: a state is what a machine is in, interned. No machine is in the middle of a step while another one
-// needs it: arrays of different items in such an item have separate machines (analysis.cpp).
+// For the maintainer: a state is an interned set of configurations of a machine. A machine is never called during its own step:
+// unique arrays inside such an item have separate machines (analysis.cpp).
 #pragma once
 
 #include <array>
@@ -37,19 +36,19 @@ class CompositeLanguage final : public ExternalLanguage {
 public:
     explicit CompositeLanguage(ExprPool& pool);
     ~CompositeLanguage() override;
-    // Those of a pool, which are installed when they are first used.
+    // The composite language of a pool. It is installed at the first call.
     static CompositeLanguage& of(ExprPool& pool);
 
-    // The texts of a grammar that was analysed (machine.h).
+    // The expression of an analysed grammar (machine.h).
     ExprId start(std::vector<AnalysedNode>&& components, std::uint32_t root);
-    // The same of a grammar that is analysed when its texts are first looked at: how long a shortest one is, which bytes
-    // they can begin with, and how many digits its numbers distinguish is known before.
+    // The same for a grammar that is analysed when the expression is first used. The length of a shortest text, the possible first
+    // bytes, and the number of digits that its numbers distinguish must be known before.
     using Build = std::function<AnalysedGrammar()>;
     ExprId later(Build build, std::uint32_t shortest, const ByteSet& first, std::uint32_t digits);
-    // The JSON array or object that a text is, however it is written; nothing if it is none.
+    // All spellings of a JSON array or object; no value for other texts.
     std::optional<ExprId> spelled(std::string_view text);
 
-    // For the pool, of the state that a value expression represents (external_language.h).
+    // Properties of states, for the pool (external_language.h).
     bool accepting(std::uint32_t state) const override { return states_[state].accepting; }
     bool single(std::uint32_t state) const override { return machines_[states_[state].machine].single; }
     std::uint32_t at_least(std::uint32_t state) const override { return machines_[states_[state].machine].values; }
@@ -60,7 +59,7 @@ public:
     ByteSet begins(std::uint32_t state) override;
     void derive(std::uint32_t state, std::array<ExprId, 256>& out) override;
 
-    // For masks: the machine, and where it is.
+    // For masks: the machine of a state, and its configurations.
     Machine& machine(std::uint32_t state) { return machine_of(states_[state].machine); }
     std::vector<Config> configs(std::uint32_t state);
 
@@ -71,17 +70,17 @@ private:
     struct Walker {
         std::unique_ptr<MachineTables> tables;
         std::unique_ptr<Machine> machine;
-        bool single;  // one value
-        std::uint32_t reach;
-        std::uint32_t values;             // how many there are at least
-        std::size_t learned;              // by the machine, when it was queried last
-        std::unique_ptr<Late> late;       // of one that is made late
-        std::uint32_t start = kInfinite;  // its first state
+        bool single;                      // it has one value
+        std::uint32_t reach;              // see ExternalLanguage::reach
+        std::uint32_t values;             // lower bound of the number of values
+        std::size_t learned;              // `Machine::learned` at the last count
+        std::unique_ptr<Late> late;       // null: it was constructed at once
+        std::uint32_t start = kInfinite;  // first state of a late machine
     };
     struct State {
         std::uint32_t machine : 31;
         std::uint32_t accepting : 1;
-        std::uint32_t begin;  // of its configurations in configs_; those of the next state come after them
+        std::uint32_t begin;  // of its configurations in `configs_`; they end where those of the next state begin
     };
 
     std::span<const Config> held(std::uint32_t state) const;

@@ -1,4 +1,4 @@
-// What frames record beyond 32 bits, interned: equal records have equal ids, so a register is still one word.
+// Registers of more than 32 bits: interned records and texts. Equal ones have equal ids, so a register is one word.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace guideway {
 
-// Lists of words. Record 0 is all zeros, whatever its length.
+// Lists of words. Record 0 has only zeros, for any length.
 class CounterRecords {
 public:
     explicit CounterRecords(DroppableIndex& index) : index_(index) {}
@@ -39,8 +39,8 @@ private:
     std::vector<std::size_t> begin_{0, 0};  // record i: [begin_[i], begin_[i + 1])
 };
 
-// Text that was read, piece by piece, as chains that share their beginnings. Text 0: not known (machine.h says where);
-// text 1: nothing yet; text 2: some text that no later query depends on.
+// Texts that leaves have read, as a trie: each is a shorter text and a piece. Text 0 is not known (machine.h says where); text 1
+// is empty; text 2 represents all texts that no later result depends on.
 class ReadTexts {
 public:
     static constexpr std::uint32_t kUnknown = 0, kStart = 1, kOther = 2;
@@ -73,12 +73,12 @@ public:
 private:
     struct Node {
         std::uint32_t before, size;
-        std::size_t begin;  // of what was added, in text_
+        std::size_t begin;  // of the piece in `text_`
     };
     std::string_view added(const Node& node) const { return std::string_view(text_).substr(node.begin, node.size); }
 
     DroppableIndex& index_;
-    std::vector<Node> nodes_ = std::vector<Node>(kOther + 1);  // the first represent no text, and have none before them
+    std::vector<Node> nodes_ = std::vector<Node>(kOther + 1);  // the first three are the special texts
     std::string text_;
 };
 

@@ -1,16 +1,15 @@
-// The graph-structured stack (gss.h). It is used for grammars that refer to themselves, except where the recursion
-// passes only through objects or arrays of which at most one can be read at a time. In such grammars many paths lead to
-// one node. If several callers reach a node at the same byte, it is entered once, above one frame that represents the
-// set of their frames. So the stacks form a graph (Tomita, "Efficient parsing for natural language", 1986). Its nodes
-// are interned by their contents, without positions in the text: the same nesting later in the text has the same
-// numbers.
+// The graph-structured stack (gss.h). It is used for recursive grammars, except if the recursion is only through objects or
+// arrays of which at most one can be read at a time. In such grammars many paths lead to one node. If several callers reach
+// a node at the same byte, it is entered once, above one frame that represents the set of their frames. So the stacks form a
+// graph (Tomita, "Efficient parsing for natural language", 1986). Its nodes are interned by their contents, without positions
+// in the text: the same nesting later in the text has the same numbers.
 //
-// Grammars without recursion use it too if nested alternatives could open more configurations than a share of the limit.
+// Grammars without recursion use it too if nested alternatives could lead to more configurations than a share of the limit.
 //
 // After the end of a leaf, the rest of the sequence around it is a configuration, which is entered with the next byte.
 //
 // Callers are entered before the nodes that they call (`topological_rank_`), so that all callers of a node are known when it is
-// entered. If parts can be empty, a caller may come later. The node is then entered twice, and the configurations are joined.
+// entered. If parts can be empty, a caller may be found later. The node is then entered twice, and the configurations are joined.
 #include "guideway/grammar/gss.h"
 
 #include <algorithm>
@@ -26,16 +25,17 @@ namespace guideway {
 
 namespace {
 
-constexpr std::uint64_t kTurnWork = 10;
-constexpr std::size_t kMostOfHeads = 4;  // stacks are shared if a grammar may open more than max_heads / kMostOfHeads configurations
-constexpr unsigned kMaxFactored = 64;    // levels, and total calls, of one `unite`; unfactored frames are correct too
+constexpr std::uint64_t kTurnWork = 10;  // units of work for a node or configuration
+constexpr std::size_t kMostOfHeads = 4;  // stacks are shared if there may be more than max_heads / kMostOfHeads configurations
+constexpr unsigned kMaxFactored =
+    64;  // limits on depth and total number of recursive calls of `unite`; frames above them are not merged, which is correct too
 
-// Sorts nodes so that children come before their parents, and finds whether a node refers to itself.
+// Sorts nodes so that children are before their parents, and detects whether a node refers to itself.
 class Order {
 public:
     explicit Order(const AnalysedNodes& nodes) : nodes_(nodes) {}
 
-    // `leftmost`: only parts that can come first.
+    // `leftmost`: only parts that can be first.
     bool find(bool leftmost, std::vector<std::uint32_t>& after) {
         bool cyclic = false;
         std::vector<std::uint8_t> colour(nodes_.size(), 0);
@@ -72,8 +72,8 @@ private:
     const AnalysedNodes& nodes_;
 };
 
-// Whether objects, or arrays, that contain themselves can be read in several ways at once. Each level of nesting would multiply
-// the number of ways.
+// Whether several objects, or several arrays, that contain themselves can be read at the same time. Each level of nesting would
+// multiply their number.
 class Overlaps {
 public:
     explicit Overlaps(const AnalysedNodes& nodes) : nodes_(nodes) {}
@@ -139,8 +139,8 @@ private:
     std::vector<std::uint32_t> todo_;
 };
 
-// How many objects, or arrays, of one text a grammar may have open at once: alternatives add up, nestings multiply. An upper
-// bound, except where nodes refer to each other in a cycle, which counts once.
+// The number of objects, or arrays, of a grammar that can be read at the same time in one text: alternatives add up, nestings
+// multiply. An upper bound, except that a cycle of references counts once.
 class Widths {
 public:
     explicit Widths(const AnalysedNodes& nodes) : nodes_(nodes), widths_(nodes.size()), seen_(nodes.size()) {}
@@ -280,7 +280,7 @@ void Gss::resume(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
     close(-1, out);
 }
 
-// Adds what follows the frame: rests of sequences to `sequences_`, others, which need not be entered, to `out`.
+// Adds the configurations that continue at a frame: rests of sequences to `sequences_`, others, which need not be entered, to `out`.
 void Gss::end(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
     const auto one = [&](std::uint32_t id) {
         const Config& at = core_.frames[id];
@@ -299,6 +299,7 @@ void Gss::end(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
     }
 }
 
+// Adds a node to the worklist, to be entered above a frame, if it can begin with the byte (-1: any).
 void Gss::wait(std::uint32_t node, std::uint32_t frame, int byte) {
     const AnalysedNode& c = core_.components[node];
     if (byte >= 0 && !c.nullable && !c.first.contains(static_cast<std::uint8_t>(byte))) return;
@@ -315,7 +316,7 @@ void Gss::wait_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame,
     wait(c.parts[part], part + 1 == c.parts.size() ? frame : core_.push({node, part + 1, 0, frame}), byte);
 }
 
-// Sequences that continue with the same part continue as one.
+// Sequences that continue with the same part continue above one frame.
 void Gss::wait_sequences(int byte) {
     if (sequences_.size() == 1) {
         const Config at = sequences_[0];
@@ -335,6 +336,7 @@ void Gss::wait_sequences(int byte) {
     }
 }
 
+// Enters all waiting nodes, in topological order.
 void Gss::close(int byte, Configs& out) {
     try {
         wait_sequences(byte);
@@ -342,10 +344,10 @@ void Gss::close(int byte, Configs& out) {
         while (!worklist_.empty()) {
             core_.pool.fuel().spend(kTurnWork);
             std::pop_heap(worklist_.begin(), worklist_.end(), std::greater<>());
-            const std::uint32_t turn = worklist_.back(), node = ranked_[turn];
+            const std::uint32_t rank = worklist_.back(), node = ranked_[rank];
             worklist_.pop_back();
             frames.clear();
-            frames.swap(waiting_[turn]);
+            frames.swap(waiting_[rank]);
             const std::uint32_t frame = unite(frames);
             const AnalysedNode& c = core_.components[node];
             switch (c.kind) {
@@ -369,7 +371,7 @@ void Gss::close(int byte, Configs& out) {
         }
     } catch (...) {  // the next call must begin without pending work
         sequences_.clear();
-        for (std::uint32_t turn : worklist_) waiting_[turn].clear();
+        for (std::uint32_t rank : worklist_) waiting_[rank].clear();
         worklist_.clear();
         throw;
     }

@@ -1,4 +1,4 @@
-// Steps of configurations, and what completes them (machine.h).
+// Steps of configurations, and shortest completions (machine.h).
 #include "guideway/grammar/machine.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace guideway {
 
 namespace {
 
-constexpr std::uint64_t kStepWork = 5;  // of a configuration
+constexpr std::uint64_t kStepWork = 5;  // units of work for a configuration
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void Machine::start(Configs& out) {
 
 void Machine::enter(Config start, Configs& out) {
     entering_.assign(1, start);
-    // As `resume`, but a list and no recursion: a sequence may have any number of empty parts.
+    // As `resume`, but iterative: a sequence may have any number of empty parts.
     auto end = [&](std::uint32_t frame) {
         const Config& at = core_.frames[frame];
         (core_.is_sequence(at) ? entering_ : out).push_back(at);
@@ -68,7 +68,6 @@ void Machine::resume(std::uint32_t frame, Configs& out, std::uint32_t read_text)
     else resume_entry(frame, out, read_text);
 }
 
-// The same for what is no sequence.
 void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t read_text) {
     const Config at = core_.frames[frame];
     if (at.node != kDone && phase_of(at.state) == Phase::named) {
@@ -88,7 +87,7 @@ void Machine::leaf_becomes(const Config& c, ExprId state, std::string_view read,
     else out.push_back({c.node, state, read_text, c.parent});
 }
 
-// kUnknownExpr: it may end inside the text.
+// The state of a leaf after a text; kNone: there is none; kUnknownExpr: the leaf may end inside the text.
 ExprId Machine::leaf_after(const Config& c, std::string_view text) {
     ExprId state = c.state;
     if (core_.pool[state].op == Op::strings || (core_.pool[state].rowless && ends_in(core_.pool, state, '"')))
@@ -113,7 +112,7 @@ bool Machine::step_inside(Configs& configs, std::string_view text) {
         if (next == kNone) continue;
         if (leaf) leaf_becomes(c, next, text, made);
         else if (core_.pool[next].nullable) return false;
-        else if (object_steps_.name_goes_on(c, rest_of(c.state), next))
+        else if (object_steps_.is_key_prefix(c, rest_of(c.state), next))
             made.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
     }
     if (made.size() > 1) {
@@ -159,7 +158,7 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
             case NodeKind::object: object_steps_.step(c, byte, out, todo, outcome); break;
             case NodeKind::array: arrays_.step(c, byte, out, outcome); break;
             case NodeKind::sequence: gss_.enter_rest(c, todo); break;
-            default: break;  // alternatives are entered at once and are never a state
+            default: break;  // alternatives are entered at once and are never the node of a configuration
         }
         core_.check_heads(std::max(todo.size(), out.size()), c.node);
     }
@@ -231,6 +230,7 @@ ByteSet Machine::begins(const Config& c) {
     return k.alphabet;
 }
 
+// Whether the result of a key or item depends on its text: it may be a text that a shortest completion uses.
 bool Machine::matters(std::uint32_t frame, std::uint32_t read_text, std::uint32_t further) {
     const Config at = core_.frames[frame];
     if (at.node == kGssNode || at.node == kDone || phase_of(at.state) != Phase::named) return true;
@@ -249,7 +249,7 @@ bool Machine::matters(std::uint32_t frame, std::uint32_t read_text, std::uint32_
     return state != kNone;
 }
 
-// A text that is not a prefix of one of the shortest unused texts leaves all of these unused. Completions, and their costs, use
+// If a text is no prefix of one of the shortest unused texts, these all stay unused. Shortest completions, and their costs, use
 // only these.
 void Machine::settle(Configs& configs, std::uint32_t further) {
     bool changed = false;

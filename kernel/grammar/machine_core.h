@@ -1,4 +1,4 @@
-// What the parts of a machine share: its components, and the tables of what was met on the way.
+// What the parts of a machine share: its components, and tables of stacks, records and texts that occurred.
 //
 // For the maintainer: frames are interned, so equal stacks have equal ids and a configuration is four words.
 #pragma once
@@ -22,22 +22,22 @@
 
 namespace guideway {
 
-// What the fields of a configuration or frame mean, by the kind of its node:
+// The fields of a configuration or frame, by the kind of its node:
 //
 //   node          state                                     regs
-//   leaf          its expression                            the text read so far (ReadTexts); 0: not known
-//   sequence      number of the part that comes next        0
-//   alternative   never a configuration
+//   leaf          the expression of the rest                the text read so far (ReadTexts); 0: not known
+//   sequence      number of the next part                   0
+//   alternative   not used
 //   object        phase_state(phase, rest), see below       where `direct`: a position (ordered) or the bits of the
-//                                                           properties that came; else a record (CounterRecords)
+//                                                           properties read; else a record (CounterRecords)
 //   array         the same                                  where `direct`: the number of items; else a record
 //   kDone         0                                         0
-//   kGssNode      a record: the frames that it unites       their number
+//   kGssNode      a record of the frames that it unites     their number
 //
 // `parent` is the frame to return to, kBottom at the end. `rest` of an object or array, by phase:
 //
 //   open, comma, close   number of bytes read of the punctuation
-//   key                  an expression: the rest of the names
+//   key                  an expression: the rest of the fixed keys
 //   colon                label << 8 | number of bytes read of the colon
 //   named (in frames)    label << 8; array: 0
 //   value, second        label; array: 0
@@ -67,8 +67,8 @@ struct ConfigsHash {
 inline constexpr std::uint32_t kDone = 0xffffffff;
 inline constexpr std::uint32_t kGssNode = 0xfffffffe;  // a frame that represents several: record `state`, of `regs` frames
 
-// Whether a configuration came before. Looked up only once there were many: in an ambiguous grammar many paths lead to
-// the same few configurations, and each must be gone once.
+// Detects configurations that were visited before. It begins to store them only after the first few: in an ambiguous grammar many
+// paths lead to the same few configurations, and each must be followed only once.
 class VisitedSet {
 public:
     bool before(const Config& c) { return ++count_ > kFew && !add(c); }
@@ -77,7 +77,7 @@ private:
     static constexpr std::size_t kFew = 64;
     static constexpr Config kFree{kGssNode, 0, 0, 0};  // no configuration has this node
 
-    // False: it was there.
+    // Returns false if it was there already.
     bool add(const Config& c) {
         if (2 * held_ >= slots_.size()) grow();
         Config& at = slot(c);
@@ -98,33 +98,33 @@ private:
     }
 
     std::size_t count_ = 0, held_ = 0;
-    std::vector<Config> slots_;  // a table of a power of two
+    std::vector<Config> slots_;  // a hash table with open addressing; its size is a power of two
 };
 
 inline constexpr std::uint32_t kUnknownCost = 0xfffffffe;
-inline constexpr std::uint32_t kNoCounters = 0xffffffff;  // the counters of an item that may not come
-inline constexpr std::uint32_t kAllTexts = 0xffffffff;    // instead of a set of texts: each text matters
+inline constexpr std::uint32_t kNoCounters = 0xffffffff;  // instead of a register: the item is not allowed
+inline constexpr std::uint32_t kAllTexts = 0xffffffff;    // instead of a set of texts: all texts
 inline constexpr std::uint32_t kBottom = 0;               // the frame below all frames
 
-// What an object has before it, from an entry on.
+// Costs of an entry of an object, and of the entries after it.
 struct EntrySuffixCost {
     std::uint32_t cost = kInfinite;                  // of the entry: key, colon and value; kInfinite: it cannot be completed
-    std::uint32_t next_required = 0, next_live = 0;  // the first such property, this one or later; `fixed`: none
+    std::uint32_t next_required = 0, next_live = 0;  // the first such property at or after this one; `fixed`: none
     std::uint32_t required_cost = 0;                 // of all required ones from here on, each with a comma
 };
 
-// A grammar node with what the analysis found out about it.
+// A grammar node with the results of `analyse`.
 struct AnalysedNode : Node {
     std::uint32_t cost = kInfinite;  // bytes of a shortest text; kInfinite: there is none
     bool nullable = false;
     ByteSet first, follow;
-    ByteSet alphabet;                              // object, array: what its configurations can continue with, but for names
-    std::uint32_t id = 0;                          // names it in the memo of runs, across grammars
-    bool direct = false;                           // object, array: the register is no record but position, bits or a count
-    bool bounded = false;                          // object: number of entries or demands; array: counters
-    bool misses = false;                           // object: marks count for properties that do not occur
-    std::uint32_t record_words = 0;                // of a record
-    List<std::uint32_t> open_leaf;                 // object: the leaf of each class of open keys
+    ByteSet alphabet;                // object, array: bytes that its configurations can continue with, except inside fixed keys
+    std::uint32_t id = 0;            // its number in the keys of cached results, equal for equal components of different grammars
+    bool direct = false;             // object, array: the register is a position, bits or a count, not a record
+    bool bounded = false;            // object: number of entries or demands; array: counters
+    bool misses = false;             // object: marks count for properties that do not occur
+    std::uint32_t record_words = 0;  // size of a record in words
+    List<std::uint32_t> open_leaf;   // object: the leaf of each class of open keys
     List<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
     std::shared_ptr<const ItemCosts> item_plan;    // array with counters
     List<EntrySuffixCost> ahead;                   // object: by entry, and one more
@@ -133,10 +133,10 @@ struct AnalysedNode : Node {
     bool is_live(std::uint32_t entry) const { return ahead[entry].cost != kInfinite; }  // it can be completed
 };
 
-// Leaves that the machines of one store share: most grammars hold the same few.
+// Leaves that the machines of one store share: most grammars have the same few.
 class SharedLeaves {
 public:
-    // The one that equals a finished leaf; it stays where it is.
+    // The stored leaf that is equal to a finished leaf; its address does not change.
     const AnalysedNode* keep(AnalysedNode&& leaf);
     std::size_t bytes() const { return kept_.size() * sizeof(AnalysedNode) + ids_.bytes(); }
 
@@ -148,7 +148,7 @@ private:
 // The components of a machine, by number.
 class AnalysedNodes {
 public:
-    // `leaves`: where leaves are kept, longer than this; null: all are its own.
+    // `leaves`: store of shared leaves, which must outlive this; null: it owns all leaves.
     explicit AnalysedNodes(std::vector<AnalysedNode>&& all, SharedLeaves* leaves = nullptr);
     const AnalysedNode& operator[](std::uint32_t number) const { return *at_[number]; }
     std::size_t size() const { return at_.size(); }
@@ -163,28 +163,29 @@ private:
     std::vector<const AnalysedNode*> at_;
 };
 
-// Checks the program (left recursion), finds what can be completed and at what cost. Throws Error.
+// Checks the program (left recursion), and computes which nodes can be completed and their costs. Throws Error.
 std::vector<AnalysedNode> analyse(Program&& program, ExprPool& pool);
 
-// The components of a machine that is made late (composite_language.h), and which of them is the root.
+// The components of a machine that is constructed later (composite_language.h), and the number of the root.
 struct AnalysedGrammar {
     std::vector<AnalysedNode> components;
     std::uint32_t root;
 };
 
 struct MachineLimits {
-    std::size_t max_heads = 4096;        // configurations followed at once
-    std::size_t max_frames = 8'000'000;  // different stacks seen
-    std::size_t max_parents = 1 << 16;   // frames that one may represent
+    std::size_t max_heads = 4096;        // configurations at the same time
+    std::size_t max_frames = 8'000'000;  // different stacks
+    std::size_t max_parents = 1 << 16;   // frames that one represents
 };
 
-// What else a step found out about a configuration that is on the bottom frame.
+// Results of a step from a configuration on the bottom frame, in addition to its successors.
 struct Outcome {
-    bool popped = false;             // the component has ended: the frame below would have to take the byte
-    bool context_dependent = false;  // it depends on text that a walk from here cannot know: step from the real configuration instead
+    bool popped = false;  // the component has ended before the byte: the frame below must read it
+    bool context_dependent =
+        false;  // the result depends on text that was read before this configuration: a step from the real one is needed
 };
 
-// What finds stacks, records and texts, and what stacks cost.
+// Indexes of stacks, records and texts, and the costs of stacks.
 struct MachineTables {
     DroppableIndex frames, records, read_texts;
     std::vector<std::uint32_t> costs;  // by frame; kUnknownCost: not computed yet
@@ -196,7 +197,7 @@ struct MachineTables {
 };
 
 struct MachineCore {
-    static constexpr std::size_t kMostKept = std::size_t{1} << 16;  // entries of a table that is found anew when it was emptied
+    static constexpr std::size_t kMostKept = std::size_t{1} << 16;  // maximum number of entries of a table that is emptied when it is full
 
     MachineCore(AnalysedNodes nodes, ExprPool& expressions, MachineTables& found, MachineLimits most);
 
@@ -204,15 +205,15 @@ struct MachineCore {
     bool is_sequence(const Config& c) const { return c.node != kDone && components[c.node].kind == NodeKind::sequence; }
     // The number of a frame.
     std::uint32_t push(const Config& frame);
-    // The frames that one represents.
+    // Appends the frames that one represents.
     void members(std::uint32_t frame, std::vector<std::uint32_t>& out);
-    // The set of texts, and the text that was read.
+    // A set of texts with one more, the read text.
     std::uint32_t used_with(std::uint32_t set, std::uint32_t read_text);
-    // Bytes of a shortest value in any of its readings.
+    // Length of a shortest value in any of its readings.
     std::uint32_t value_cost(const Readings& value) const;
-    // Throws where more configurations are open than the limit.
+    // Throws Error(limit) if there are more configurations than the limit.
     void check_heads(std::size_t count, std::int64_t node = -1) const;
-    // The number of stacks, records, bytes of texts and sets of texts that were met. Only `used` is emptied at times.
+    // The number of stacks, records, bytes of texts and sets of texts so far. Of these only `used` is emptied sometimes.
     std::size_t learned() const { return frames.size() + records.size() + read_texts.size() + texts.size() + used.size(); }
 
     AnalysedNodes components;
@@ -227,9 +228,9 @@ struct MachineCore {
     KeyLengths key_lengths;
 };
 
-// States of objects and arrays: a phase, and what it needs. gap: where a key or item may come, and space before it;
-// named: below the leaf of an open key or unique item; second: where an open key or unique item begins, but the text of
-// an earlier one is not known.
+// The state of an object or array is a phase and its `rest`. gap: after a comma, where a key or item can begin, or white space before
+// it; named: of the frame below the leaf of an open key or unique item; second: where an open key or unique item begins, but the
+// text of an earlier one is not known.
 enum class Phase : std::uint32_t { open, first, key, colon, value, after, comma, close, gap, named, second };
 inline std::uint32_t phase_state(Phase phase, std::uint32_t rest = 0) {
     GUIDEWAY_DCHECK(rest >> 28 == 0);
@@ -237,7 +238,7 @@ inline std::uint32_t phase_state(Phase phase, std::uint32_t rest = 0) {
 }
 inline Phase phase_of(std::uint32_t state) { return static_cast<Phase>(state >> 28); }
 inline std::uint32_t rest_of(std::uint32_t state) { return state & 0x0fffffff; }
-// States that have the label of an entry and, in phase colon, the number of bytes read of the colon.
+// States with the label of an entry and, in phase colon, the number of bytes read of the colon.
 inline std::uint32_t entry_state(Phase phase, std::uint32_t label, std::uint32_t colon_bytes = 0) {
     return phase_state(phase, label << 8 | colon_bytes);
 }
@@ -245,7 +246,7 @@ inline std::uint32_t label_of_entry(std::uint32_t state) { return rest_of(state)
 inline std::uint32_t colon_bytes_read(std::uint32_t state) { return state & 0xff; }       // in phase colon
 inline bool is_space(std::uint8_t b) { return b == ' ' || b == '\t' || b == '\n' || b == '\r'; }
 
-// Punctuation: its length, its bytes.
+// Length and bytes of punctuation.
 inline std::uint32_t length(const std::string& text) { return static_cast<std::uint32_t>(text.size()); }
 inline std::uint8_t byte_at(const std::string& text, std::uint32_t at) { return static_cast<std::uint8_t>(text[at]); }
 inline bool takes(const std::string& text, std::uint32_t at, std::uint8_t b) { return byte_at(text, at) == b; }

@@ -1,13 +1,15 @@
-// Which entries an object may have next, and what it costs to complete it. The entries come in the given order or in any
+// The entries that an object may have next, and the cost of its shortest completion. Entries are in the given order or in any
 // order. No key occurs twice.
 //
-// A direct register of an ordered object is the position: the first property that may still come. A direct register of an
-// unordered object has a bit for each property that came. Other registers are the number of a record, which has: the number of
-// entries (up to the minimum if there is no maximum); the demands that are met; for each class of open keys, how many keys of
-// unknown text came (in walks), and the set of the known texts; last, the position or the bits.
+// The register of an object records the keys that were read. A direct register of an ordered object is the position: the number of
+// the first property that is still allowed. A direct register of an unordered object has a bit for each property that was read.
+// Other registers are the number of a record, which has: the number of entries (up to the minimum if there is no maximum); the
+// demands that are met; for each class of open keys, the number of keys that were read but whose text is not known (in walks),
+// and the set of the known texts; last, the position or the bits.
 //
-// The register changes when an open key ends (`after_key`: its text) and when a value is entered (`after_entry`: count,
-// marks, position or bit). The new register is in the frame below the value.
+// Records are immutable and interned, so a rollback needs no work: the earlier configurations have the earlier register. The
+// register changes when an open key ends (`after_key`: its text) and when a value begins (`after_entry`: count, marks,
+// position or bit). The new register is in the frame below the value.
 #include "guideway/grammar/object_rules.h"
 
 #include <algorithm>
@@ -28,7 +30,7 @@ std::size_t seen_word(const AnalysedNode& k) { return kClasses + 2 * (k.entries.
 std::size_t unknown_word(const AnalysedNode& k, std::uint32_t label) { return kClasses + 2 * (label - k.fixed); }
 std::size_t used_word(const AnalysedNode& k, std::uint32_t label) { return unknown_word(k, label) + 1; }
 
-// Limits a sum to the largest cost. kInfinite is no cost: it means that no text completes the object.
+// Limits a sum to the largest finite cost. kInfinite means that no text completes the object.
 std::uint32_t clamped(std::uint64_t total) { return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1)); }
 
 }  // namespace
@@ -69,12 +71,11 @@ std::uint32_t ObjectRules::after_key(const AnalysedNode& k, std::uint32_t regs, 
     return core_.records.intern(record);
 }
 
-// Whether a key of this class was read whose text is not known.
 bool ObjectRules::has_unknown_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
     return core_.records.at(regs, k.record_words)[unknown_word(k, label)] != 0;
 }
 
-// A class of open keys without the known texts of keys that came. Keys of unknown text are not excluded.
+// Keys of unknown text are not excluded.
 ExprId ObjectRules::open_keys(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
     return core_.texts.without(k.entries[label].key, core_.records.at(regs, k.record_words)[used_word(k, label)]);
 }
@@ -104,8 +105,8 @@ bool ObjectRules::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t
     return value_and_rest(node, regs, label) != kInfinite;
 }
 
-// Which unmet demands the entries that may still come can meet, except the entry `label` (kNoLabel: no exception).
-// Entries are independent of each other where their number has no maximum.
+// The demands that the remaining entries can meet, without the entry `label` (kNoLabel: with all). Without a maximum number of
+// entries, entries are independent of each other.
 ObjectRules::Cover ObjectRules::cover(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     const AnalysedNode& k = core_.components[node];
     const auto add = [&](std::uint32_t entry, Cover& to) {
@@ -152,7 +153,7 @@ ObjectRules::Cover ObjectRules::cover(std::uint32_t node, std::uint32_t regs, st
 }
 
 // Whether an object can be completed after the entry `label` whose value has a reading with these `marks`; kNoLabel: without
-// another entry. Returns no value where only a plan of all entries can tell. This includes objects that count marks of absent
+// another entry. Returns no value if this needs a plan of all entries (`plan`). This includes objects that count marks of absent
 // properties, and objects that do not require all demands.
 std::optional<bool> ObjectRules::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks) {
     const AnalysedNode& k = core_.components[node];
@@ -167,7 +168,7 @@ std::optional<bool> ObjectRules::can_complete(std::uint32_t node, std::uint32_t 
     return std::nullopt;
 }
 
-// The same for an entry with any of its readings.
+// The same for an entry with one of its readings.
 std::optional<bool> ObjectRules::can_complete_by(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     std::optional<bool> made = false;
     for (const Reading& r : core_.components[node].entries[label].value) {
@@ -204,7 +205,6 @@ bool ObjectRules::may_close(const AnalysedNode& k, std::uint32_t regs) {
     return true;
 }
 
-// Whether a fixed name may come.
 bool ObjectRules::may_open_some(std::uint32_t node, std::uint32_t regs) {
     const AnalysedNode& k = core_.components[node];
     const AllowedKeys opens(*this, node, regs);
@@ -220,7 +220,7 @@ bool ObjectRules::may_continue(std::uint32_t node, std::uint32_t regs) {
     return may_open_some(node, regs);
 }
 
-// Made when the object is first entered. Most objects of a large grammar never are.
+// Computed when the object is first entered. Most objects of a large grammar are never entered.
 ExprId ObjectRules::keys(std::uint32_t node) {
     if (keys_[node] != kUnknownExpr) return keys_[node];
     const AnalysedNode& k = core_.components[node];
@@ -270,8 +270,8 @@ ObjectRules::Offer ObjectRules::offer(std::uint32_t node, std::uint32_t regs) {
         if (!k.is_live(i) || most <= made.required) continue;
         const std::size_t hidden = record[unknown_word(k, i)], wanted = most - made.required + hidden;  // unknown keys may be the shortest
         const auto lengths = core_.key_lengths.of(k.entries[i].key, record[used_word(k, i)], wanted);
-        const std::uint32_t behind = sum(core_.value_cost(k.entries[i].value), length(k.punctuation->colon) + comma);
-        for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) made.others.emplace_back(sum(lengths[n], behind), i);
+        const std::uint32_t rest = sum(core_.value_cost(k.entries[i].value), length(k.punctuation->colon) + comma);
+        for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) made.others.emplace_back(sum(lengths[n], rest), i);
     }
     return made;
 }
@@ -312,10 +312,10 @@ void ObjectRules::find_rests_in_any_order(const AnalysedNode& k, std::uint32_t f
         rests_.costs[label] = clamped(all.required_cost + (rank < more ? sums[more + 1] - cost : sums[more]));
     }
     if (required == 0) return;
-    const std::uint32_t beside = more_than(required - 1);
-    if (required - 1 > space || others.size() < beside) return;
+    const std::uint32_t more_needed = more_than(required - 1);
+    if (required - 1 > space || others.size() < more_needed) return;
     for (std::uint32_t i = k.ahead[from].next_required; i < k.fixed; i = k.ahead[i + 1].next_required)
-        rests_.costs[i] = clamped(all.required_cost - sum(k.ahead[i].cost, comma) + sums[beside]);
+        rests_.costs[i] = clamped(all.required_cost - sum(k.ahead[i].cost, comma) + sums[more_needed]);
 }
 
 // Entries before a label cannot come after it. The loop runs from the last label to the first and keeps the cheapest entries.
@@ -340,7 +340,7 @@ void ObjectRules::find_rests_in_order(const AnalysedNode& k, std::uint32_t from,
     if (required > space) return;
     const std::uint32_t more = more_than(required);
     std::uint64_t total = 0;
-    std::vector<std::uint32_t> kept;  // a heap: the most expensive of the cheapest ones first
+    std::vector<std::uint32_t> kept;  // a heap of the cheapest ones, the most expensive of them on top
     const auto keep = [&](std::uint32_t cost) {
         kept.push_back(cost);
         std::push_heap(kept.begin(), kept.end());
@@ -404,7 +404,7 @@ std::uint32_t ObjectRules::plan_entries(std::uint32_t node, std::uint32_t regs) 
 }
 
 // The set of the shortest unused keys that a completion might need: one for each required entry, one for the current key, and
-// one for each five bytes of `further`. kAllTexts if keys of unknown text came.
+// one for each five bytes of `further`. kAllTexts if there are keys of unknown text.
 std::uint32_t ObjectRules::watched_keys(const Config& named, std::uint32_t further) {
     const AnalysedNode& k = core_.components[named.node];
     const std::uint32_t label = label_of_entry(named.state);
@@ -441,7 +441,7 @@ std::uint32_t ObjectRules::value_and_rest(std::uint32_t node, std::uint32_t regs
     return sum(least, length(k.punctuation->close));
 }
 
-// The fixed name that completes a partly read key at the lowest cost, and the cost up to the end of the object.
+// The label of the fixed key that completes a partly read key at the lowest cost, and this cost, up to the end of the object.
 LabelDistance ObjectRules::best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
     auto& known = best_label_;
     if (known.node != node || known.regs != regs || known.state != state) {
@@ -460,7 +460,8 @@ LabelDistance ObjectRules::find_best_label(std::uint32_t node, std::uint32_t reg
     const std::uint32_t all = k.bounded ? 0 : sum(entries_cost(node, regs), length(k.punctuation->close));
     LabelDistance best{0, kInfinite, false};
     const auto& reachable = core_.pool.labels.reachable(state);
-    const bool has_rests = k.bounded && !k.demands;  // then `value_and_rest` is kInfinite for entries that may not come, unless they came
+    const bool has_rests =
+        k.bounded && !k.demands;  // then `value_and_rest` is kInfinite for entries that are not allowed, except those already read
     const auto first = std::lower_bound(reachable.begin(), reachable.end(), k.ordered ? position(k, regs) : 0,
                                         [](const LabelDistance& reach, std::uint32_t label) { return reach.label < label; });
     for (auto reach = first; reach != reachable.end(); ++reach) {
@@ -481,7 +482,7 @@ LabelDistance ObjectRules::find_best_label(std::uint32_t node, std::uint32_t reg
 }
 
 // Stores the best label of `next`, the state after a byte that leads from `state` to its best label. The label does not change: one
-// byte shortens the way to each name by at most one byte, so no other name becomes cheaper.
+// byte shortens the distance to each key by at most one byte, so no other key becomes cheaper.
 void ObjectRules::follow_best_label(ExprId state, ExprId next) {
     if (best_label_.node == kDone || best_label_.state != state || best_label_.label.distance == kInfinite) return;
     best_label_.state = next;

@@ -1,7 +1,7 @@
-// What an object may have next, and what it costs to complete it.
+// The entries that an object may have next, and the cost of its shortest completion.
 //
-// For the maintainer: nothing here steps. The rules depend on each other: whether an entry may come depends on whether the
-// object can still be completed after it, and the cheapest completion consists of entries that may come.
+// For the maintainer: the functions only read configurations (object_steps.h steps them). They depend on each other: an entry is
+// allowed if the object can be completed after it, and a shortest completion consists of allowed entries.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ public:
 
     // Whether an object may have this entry next.
     bool may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
-    // The same of many with fixed names; valid until a record is interned: it points into the table of records.
+    // The same for many fixed keys. Valid until a record is interned, since it points into the table of records.
     class AllowedKeys {
     public:
         AllowedKeys(ObjectRules& rules, std::uint32_t node, std::uint32_t regs);
-        AllowedKeys(const AllowedKeys&) = delete;  // it points into itself
+        AllowedKeys(const AllowedKeys&) = delete;  // `bits_` may point to its own member
         bool operator()(std::uint32_t label) const {
             if (k_.bounded) return rules_.may_open(node_, regs_, label);
             if (!k_.is_live(label)) return false;
@@ -35,16 +35,19 @@ public:
         ObjectRules& rules_;
         const AnalysedNode& k_;
         std::uint32_t node_, regs_, first_ = 0, last_ = 0;
-        const std::uint32_t* bits_ = nullptr;  // entries that came
+        const std::uint32_t* bits_ = nullptr;  // bits of the entries that were read
     };
-    // Whether a fixed name may come; whether any entry may.
+    // Whether a fixed key is allowed next; whether any entry is.
     bool may_open_some(std::uint32_t node, std::uint32_t regs);
     bool may_continue(std::uint32_t node, std::uint32_t regs);
     bool may_close(const AnalysedNode& k, std::uint32_t regs);
-    // All fixed names of an object, each before the label of its entry.
+    // All fixed keys of an object, each before the label of its entry.
     ExprId keys(std::uint32_t node);
+    // Whether a key of this class of open keys was read whose text is not known.
     bool has_unknown_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label);
+    // A class of open keys without the known texts of its keys that were read.
     ExprId open_keys(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label);
+    // Registers after an entry whose value has a reading with these `marks`, and after an open key.
     std::uint32_t after_entry(const AnalysedNode& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks);
     std::uint32_t after_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label, std::uint32_t read_text);
     std::optional<bool> can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks);
@@ -54,18 +57,20 @@ public:
     std::uint32_t cost(const Config& c);
     std::uint32_t entries_cost(std::uint32_t node, std::uint32_t regs);
     LabelDistance best_label(std::uint32_t node, std::uint32_t regs, ExprId state);
-    // Call after `best_label` of `state`. `next`: the state after a byte on the shortest way to the name of that label.
+    // Call after `best_label` of `state`. `next`: the state after a byte on the shortest path to the key of that label.
     void follow_best_label(ExprId state, ExprId next);
 
 private:
-    struct Cover {  // demands that entries can meet: all at once; by several entries each; perhaps
+    // Demands that the remaining entries can meet. sure: all of them together; twice: the same without any one of the entries;
+    // possible: each by some entry.
+    struct Cover {
         std::uint64_t sure = 0, twice = 0, possible = 0;
     };
-    struct Offer {                         // the entries that may still come, of an object without demands; each cost with a comma
-        std::uint32_t need = 0, room = 0;  // how many must come, and may come
-        std::uint32_t required = 0;        // how many of them by name
+    struct Offer {                         // remaining entries of an object without demands; each cost includes a comma
+        std::uint32_t need = 0, room = 0;  // minimum and maximum number of further entries
+        std::uint32_t required = 0;        // number of required properties among them
         std::uint64_t required_cost = 0;
-        std::vector<std::pair<std::uint32_t, std::uint32_t>> others;  // cost, label; open ones more than once
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> others;  // cost and label; a class of open keys can occur several times
     };
     bool seen(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label);
     std::uint32_t position(const AnalysedNode& k, std::uint32_t regs);
@@ -77,7 +82,7 @@ private:
     Offer offer(std::uint32_t node, std::uint32_t regs);
     std::uint32_t rest_after(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     void find_rests(const AnalysedNode& k, std::uint32_t from, Offer&& all);
-    // `left`: entries that must come besides the one at hand; `space`: that may.
+    // `left` and `space`: minimum and maximum number of entries after the current one.
     void find_rests_in_any_order(const AnalysedNode& k, std::uint32_t from, Offer& all, std::uint32_t left, std::uint32_t space);
     void find_rests_in_order(const AnalysedNode& k, std::uint32_t from, const Offer& all, std::uint32_t left, std::uint32_t space);
     LabelDistance find_best_label(std::uint32_t node, std::uint32_t regs, ExprId state);
@@ -87,18 +92,18 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> entries_cost_;  // by node and register
     struct {
         std::uint32_t node = kDone, regs = 0;
-        std::vector<std::uint32_t> costs;  // by label: of what is needed after that entry
-    } rests_;                              // of the object that was looked at last
+        std::vector<std::uint32_t> costs;  // by label: cost after that entry
+    } rests_;                              // of the last object
     struct {
         std::uint32_t node = kDone, regs = 0;
         Cover all;
         std::vector<std::uint64_t> sure;  // by label
-    } cover_;                             // of the unordered object that was looked at last
+    } cover_;                             // of the last unordered object
     struct {
         std::uint32_t node = kDone, regs = 0;
         ExprId state = kNone;
         LabelDistance label{};
-    } best_label_;  // the same
+    } best_label_;  // of the last call
 };
 
 }  // namespace guideway

@@ -49,10 +49,9 @@ Config ObjectSteps::after_value(const Config& c, std::uint32_t label) {
     return {c.node, phase_state(Phase::after), rules_.after_entry(k, c.regs, k.entries[label], 0), c.parent};
 }
 
-// Whether a name that leads through `next` may come, if one that leads through `state` may.
-bool ObjectSteps::name_goes_on(const Config& c, ExprId state, ExprId next) {
+bool ObjectSteps::is_key_prefix(const Config& c, ExprId state, ExprId next) {
     if (leads_as_far(core_.pool, state, next)) return true;
-    const std::uint32_t last = core_.pool.labels.last(next, true);  // mostly still to come: texts follow the schema's order
+    const std::uint32_t last = core_.pool.labels.last(next, true);  // usually allowed: texts follow the order of the schema
     if (last == kNoLabel) return false;
     if (rules_.may_open(c.node, c.regs, last)) return true;
     const auto& reach = core_.pool.labels.reachable(next);
@@ -63,7 +62,7 @@ bool ObjectSteps::name_goes_on(const Config& c, ExprId state, ExprId next) {
 void ObjectSteps::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
     const ExprId next = core_.pool.dfa.derivative(state, byte);
     if (next == kNone) return;
-    if (name_goes_on(c, state, next)) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
+    if (is_key_prefix(c, state, next)) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
     core_.pool.labels.each_accepted(next, [&](std::uint32_t label) {
         if (rules_.may_open(c.node, c.regs, label)) out.push_back({c.node, entry_state(Phase::colon, label), c.regs, c.parent});
     });
@@ -78,7 +77,7 @@ void ObjectSteps::begin_value(const Config& c, std::uint32_t label, Configs& out
 void ObjectSteps::step_colon(const Config& c, std::uint8_t byte, Configs& out) {
     const Punctuation& punctuation = *core_.components[c.node].punctuation;
     const std::uint32_t label = label_of_entry(c.state), at = colon_bytes_read(c.state);
-    if (at == 0 && punctuation.space && is_space(byte)) out.push_back(c);  // and continue: the colon may begin with space
+    if (at == 0 && punctuation.space && is_space(byte)) out.push_back(c);  // and also try the colon, which can begin with white space
     if (!takes(punctuation.colon, at, byte)) return;
     if (at + 1 == punctuation.colon.size()) begin_value(c, label, out);
     else out.push_back({c.node, entry_state(Phase::colon, label, at + 1), c.regs, c.parent});
@@ -134,14 +133,14 @@ void ObjectSteps::step(const Config& c, std::uint8_t byte, Configs& out, Configs
             return;
         case Phase::comma: return comma_from(rest);
         case Phase::close: return close_from(rest);
-        case Phase::named: return machine_.resume(core_.push(c), todo);  // never a state
+        case Phase::named: return machine_.resume(core_.push(c), todo);  // only a frame has this phase
     }
 }
 
 int ObjectSteps::best_byte(const Config& c, Configs& instead) {
     const AnalysedNode& k = core_.components[c.node];
     const std::uint32_t rest = rest_of(c.state);
-    auto towards_key = [&](ExprId state) {
+    auto byte_towards_key = [&](ExprId state) {
         const std::uint32_t label = rules_.best_label(c.node, c.regs, state).label;
         auto distance = [&](ExprId e) {
             const auto& reach = core_.pool.labels.reachable(e);
@@ -149,7 +148,7 @@ int ObjectSteps::best_byte(const Config& c, Configs& instead) {
                 std::lower_bound(reach.begin(), reach.end(), label, [](const LabelDistance& x, std::uint32_t l) { return x.label < l; });
             return at != reach.end() && at->label == label ? at->distance : kInfinite;
         };
-        if (distance(state) == 0) return -1;  // read whole: the colon is written by the configuration next to this one
+        if (distance(state) == 0) return -1;  // a complete key: the colon belongs to another configuration
         const std::uint32_t target = distance(state) - 1;
         for (unsigned b = 0; b < 256; ++b) {
             const ExprId next = core_.pool.dfa.derivative(state, static_cast<std::uint8_t>(b));
@@ -165,7 +164,7 @@ int ObjectSteps::best_byte(const Config& c, Configs& instead) {
             if (rules_.may_close(k, c.regs)) return byte_at(k.punctuation->close, 0);
             [[fallthrough]];
         case Phase::gap: enter_keys(c, instead); return -1;
-        case Phase::key: return towards_key(rest);
+        case Phase::key: return byte_towards_key(rest);
         case Phase::colon: return byte_at(k.punctuation->colon, colon_bytes_read(c.state));
         case Phase::value: enter_value(c, rest, instead); return -1;
         case Phase::after: return rules_.may_close(k, c.regs) ? byte_at(k.punctuation->close, 0) : byte_at(k.punctuation->comma, 0);

@@ -13,14 +13,15 @@ class ObjectSteps {
 public:
     ObjectSteps(MachineCore& core, Machine& machine, ObjectRules& rules) : core_(core), machine_(machine), rules_(rules) {}
 
-    // Adds what a configuration becomes by a byte; `todo`: what takes the byte instead.
+    // Adds the successors of a configuration by a byte to `out`, and to `todo` the configurations that must read the byte instead.
     void step(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome);
-    // The byte that begins a cheapest completion; -1: that of a configuration in `instead`.
+    // The byte that begins a shortest completion; -1: the byte is that of a configuration in `instead`.
     int best_byte(const Config& c, Configs& instead);
     void enter_keys(const Config& c, Configs& out);
     void enter_value(const Config& c, std::uint32_t label, Configs& out);
     Config after_value(const Config& c, std::uint32_t label);
-    bool name_goes_on(const Config& c, ExprId state, ExprId next);
+    // Whether a key that leads through `next` is allowed, if one that leads through `state` is.
+    bool is_key_prefix(const Config& c, ExprId state, ExprId next);
 
 private:
     void begin_value(const Config& c, std::uint32_t label, Configs& out);
@@ -31,7 +32,8 @@ private:
     MachineCore& core_;
     Machine& machine_;
     ObjectRules& rules_;
-    Config keys_place_{kDone, 0, 0, 0};  // where keys were entered last, and as what
+    // The last configuration of `enter_keys`, without its state, and the result.
+    Config keys_place_{kDone, 0, 0, 0};
     Configs keys_entered_;
 };
 

@@ -26,7 +26,7 @@ std::string utf8_of(const std::u32string& text) {
     return made;
 }
 
-constexpr std::size_t kMaxKept = 32;  // different punctuations of a program that are looked for before they are read
+constexpr std::size_t kMaxKept = 32;  // maximum size of the cache of punctuation in a program
 
 constexpr std::size_t kHeader = 5;  // words before the expressions
 constexpr std::size_t kMaxBeginnings = 4;
@@ -78,7 +78,7 @@ private:
         return n;
     }
 
-    // What is known of the first expressions.
+    // Copies the expressions that a cached prefix has in common with the program.
     void begin(std::uint32_t n_exprs) {
         std::tie(beginning_, common_) = beginnings_->find(words_.subspan(at_), n_exprs);
         if (!beginning_) return;
@@ -89,7 +89,7 @@ private:
         at_ += beginning_->ends[common_ - 1];
     }
 
-    // `end`: of the expressions.
+    // `end`: of the words of the expressions.
     void keep_beginning(std::size_t end) {
         const auto n = std::min(static_cast<std::uint32_t>(exprs_.size()), kMaxBeginning);
         for (std::uint32_t i = 0; i < common_; ++i) {
@@ -208,9 +208,9 @@ private:
         made.space = word() != 0;
         for (std::string* text : {&made.open, &made.comma, &made.colon, &made.close}) {
             for (std::uint32_t n = counted(1); n--;) text->push_back(static_cast<char>(below(256)));
-            // A place in it takes 8 bits of a state of the machine.
+            // A position in it has 8 bits in a state of the machine.
             if (text->empty() || text->size() > 200) fail("punctuation must have 1 to 200 bytes");
-            if (text->find('\xff') != std::string::npos) fail("punctuation is text, which has no byte ff");  // it begins special tokens
+            if (text->find('\xff') != std::string::npos) fail("punctuation is text, which has no byte ff");  // special tokens begin with it
         }
         auto kept = std::make_shared<const Punctuation>(std::move(made));
         if (punctuation_.size() < kMaxKept) punctuation_.emplace_back(left.first(left.size() - (words_.size() - at_)), kept);
@@ -254,7 +254,7 @@ private:
         Readings made;
         for (std::uint32_t n = counted(2); n--;) {
             const std::uint64_t bits = read_marks(wide);
-            if (bits & ~marks) fail("a mark that nothing asks for");
+            if (bits & ~marks) fail("an unused mark");
             made.push_back({bits, below(n_nodes)});
         }
         if (made.empty() && !may_be_none) fail("a value without a node");
@@ -279,7 +279,7 @@ private:
                 const std::uint32_t key = want();
                 const std::uint32_t flags = word();
                 const std::uint64_t missing = flags & 2 ? read_marks(wide) : 0;
-                if (missing & ~node.demands || (missing && part)) fail("a mark that nothing asks for");
+                if (missing & ~node.demands || (missing && part)) fail("an unused mark");
                 node.entries.push_back({key, (flags & 1) && part == 0, read_value(n_nodes, node.demands, false, wide), missing});
             }
             if (part == 0) node.fixed = static_cast<std::uint32_t>(node.entries.size());
@@ -335,7 +335,8 @@ private:
         for (Entry& entry : node.entries) entry.key = lowered(entry.key, 0);
     }
 
-    // First which spelling each expression is wanted in, from the users down; then the lowering, from the leaves up.
+    // First determines the spellings in which each expression is needed, from the last to the first; then lowers from the first to
+    // the last.
     void lower() {
         for (std::size_t i = exprs_.size(); i-- > 0;) {
             const RawExpr raw = exprs_[i];
@@ -417,7 +418,7 @@ private:
         return made;
     }
 
-    // Inside a JSON string there is text alone.
+    // Inside a JSON string, the name is text.
     ExprId special(const std::u32string& name, Encoding mode) {
         std::vector<ExprId> tokens;
         if (vocabulary_ && mode == Encoding::text)
@@ -425,7 +426,7 @@ private:
         return tokens.empty() ? encoder_.literals({name}, mode) : pool_.unite(std::move(tokens));
     }
 
-    // What follows many texts becomes part of their trie, so that a state of it is a node, not a product of two.
+    // A tail after many texts becomes part of their trie, so that a state is one node, not a concatenation.
     ExprId before(std::uint32_t index, unsigned spelling, ExprId tail) {
         std::uint32_t inner = index, inside = spelling;
         if (exprs_[index].op == 7) {
@@ -439,7 +440,7 @@ private:
         return encoder_.literals(read_texts(), static_cast<Encoding>(inside), tail);
     }
 
-    // Literals, and the spelling of literals, are lowered when a caller needs them as they are.
+    // Literals, with or without a spelling, are lowered only when they are needed without a tail (`before`).
     bool is_late(const RawExpr& raw) const { return raw.op == 1 || (raw.op == 7 && exprs_[words_[raw.at]].op == 1); }
     ExprId lowered(std::uint32_t index, unsigned spelling) {
         RawExpr& raw = exprs_[index];
@@ -523,11 +524,11 @@ private:
     const TokenTable* vocabulary_;
     ProgramPrefixCache* beginnings_;
     ProgramPrefixCache::Beginning* beginning_ = nullptr;
-    std::uint32_t common_ = 0;  // this many expressions as in that one
+    std::uint32_t common_ = 0;  // number of expressions that it has in common with the program
     std::vector<RawExpr> exprs_;
     ExprId quote_ = kNone;
     std::vector<std::pair<std::span<const std::uint32_t>, std::shared_ptr<const Punctuation>>>
-        punctuation_;  // that was read, and its words
+        punctuation_;  // punctuation that was read, by its words
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// A grammar as the kernel takes it: one flat list of 32-bit words, checked word by word (it may come from anywhere).
+// The binary format of a grammar for the kernel: a list of 32-bit words. The reader checks each word, since programs are untrusted.
 //
 //   "GWP1" version n_exprs n_nodes root, then the expressions, then the nodes, in order.
 //   expression: 0 chars n (low high)*n | 1 literals n (length code_point*)*n | 2 cat n id* | 3 either n id*
 //             | 4 both n id* | 5 not id | 6 repeat id minimum maximum | 7 spelled id spelling
 //             | 8 graph n (accepting m (id state)*m)*n : steps by characters (kind 0), from the first state
-//             | 9 special n code_point*n : the special tokens of that name, or the name as text where there are none
-//             | 10 id : the special token of that id; one that is none is an error
+//             | 9 special n code_point*n : the special tokens with that name, or the name as text if there are none
+//             | 10 id : the special token with that id; an error if it is not special
 //             | 11 spelling others n (length code_point*)*n : a JSON string, quotes and all, of one of the texts, or (others: 1)
 //               of none of them
 //             | 12 empty n (4 * code_point + flags)*n ends m (variant code_point)*m : the substrings of a text
@@ -16,11 +16,11 @@
 //             | 4 array punctuation minimum maximum unique n (minimum maximum)*n m value*m value
 //             | 5 number text n cell*n
 //   punctuation: space, then open comma colon close, each: length byte*
-//   entry:       expr flags value : flags 1 required, 2 the marks that count where the entry is missing follow
-//   value:       n (marks node)*n : ways to read it; of an array's last one n may be 0
+//   entry:       expr flags [marks] value : flags 1 required, 2 with the marks that count if the entry is missing
+//   value:       n (marks node)*n : its readings; n may be 0 in the last value of an array
 //   demands, marks of objects: the low word; then the high word if `least` has kWideMarks
-//   cell:        flags (1 low, 2 high, 4 low is out, 8 high is out), the bounds it has, then n decimal*n whose multiple
-//                it is, n decimal*n whose multiple it is not
+//   cell:        flags (1 has low, 2 has high, 4 low is excluded, 8 high is excluded), the bounds it has, then n decimal*n of which
+//                it is a multiple, n decimal*n of which it is not
 //   decimal:     sign exponent n digit*n : (-1)^sign * digits * 10^exponent, digits in 0..9, exponent signed
 // Expressions refer to earlier ones only; nodes to any. 0xffffffff: no node, no maximum.
 #pragma once
@@ -62,7 +62,7 @@ struct Entry {
     std::uint64_t missing = 0;  // property: the marks that count if it does not occur
 };
 
-struct Count {  // how many items bear a mark
+struct Count {  // limits on the number of items with a mark
     std::uint32_t minimum, maximum;
 };
 
@@ -72,9 +72,9 @@ struct Node {
     bool unique = false;                             // array
     NumberText number = NumberText::any;             // number
     ExprId expr = kNone;                             // leaf
-    std::uint32_t fixed = 0;                         // object: this many of the entries are properties
+    std::uint32_t fixed = 0;                         // object: the first `fixed` entries are properties
     std::uint64_t demands = 0;                       // object: the marks that count,
-    std::uint32_t least = 0, most = 0;               // and how many different ones there must be
+    std::uint32_t least = 0, most = 0;               // and the limits on the number of different ones
     std::uint32_t minimum = 0, maximum = kInfinite;  // object, array
     List<std::uint32_t> parts;                       // sequence, alternative
     std::shared_ptr<const Punctuation> punctuation;  // object, array: most nodes of a grammar share it
@@ -94,17 +94,17 @@ struct Program {
 // forms are reused. It belongs to one pool.
 class ProgramPrefixCache {
 public:
-    struct Expression {                     // as it is in a program
-        std::uint32_t op = 0, at = 0;       // where its operands begin
-        std::uint8_t wanted = 0, made = 0;  // bits: spellings that a caller needs, that were lowered
+    struct Expression {                     // an expression of a program
+        std::uint32_t op = 0, at = 0;       // at: position of its operands
+        std::uint8_t wanted = 0, made = 0;  // bits: spellings that are needed; spellings that were lowered
         ExprId lowered[3] = {kNone, kNone, kNone};
     };
     struct Beginning {
-        std::vector<std::uint32_t> words;  // of the expressions; `at` counts from the first
+        std::vector<std::uint32_t> words;  // words of the expressions; `at` is relative to the first
         std::vector<Expression> expressions;
-        std::vector<std::uint32_t> ends;  // by expression: where its words end
+        std::vector<std::uint32_t> ends;  // by expression: end of its words
     };
-    // The one that has most expressions in common with a program whose expressions are these words, and how many; null: none.
+    // The prefix with most expressions in common with a program whose expressions are these words, and their number; null: none.
     std::pair<Beginning*, std::uint32_t> find(std::span<const std::uint32_t> words, std::uint32_t count);
     void keep(Beginning&& made);
 
@@ -113,9 +113,8 @@ private:
     std::size_t next_ = 0;
 };
 
-// `vocabulary`: where special tokens are looked up; null: they are text. Throws Error(invalid) for a malformed program,
-// Error(limit) for one that is too large.
-// `beginnings`: of the pool and the vocabulary.
+// `vocabulary`: has the special tokens; null: they are text. `beginnings`: cache for this pool and vocabulary. Throws Error(invalid)
+// for a malformed program, Error(limit) for one that is too large.
 Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary = nullptr,
                      ProgramPrefixCache* beginnings = nullptr);
 

@@ -1,4 +1,4 @@
-// The ways to read a value of an object or array: a list, mostly of one, which takes no separate memory.
+// The readings of a value of an object or array: a list, which needs no separate memory if it has one element, as most have.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace guideway {
 
-struct Reading {  // a way to read a value: a node, and the demands or counters that it then counts for
+struct Reading {  // a grammar of the value: a node, and the demands or counters that values of this node count for
     std::uint64_t marks = 0;
     std::uint32_t node = 0;
 };
@@ -55,7 +55,7 @@ public:
 private:
     std::uint32_t size_ = 0;
     Reading one_;
-    Reading* many_ = nullptr;  // all of them, where they are several
+    Reading* many_ = nullptr;  // all of them, if there are several
 };
 
 }  // namespace guideway

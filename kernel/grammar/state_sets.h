@@ -1,6 +1,6 @@
 // The state sets of an automaton: sets of configurations that its matchers have reached, each stored once, and the
-// transitions between them by tokens. A transition that a matcher took before is one look-up, unless it led to the same
-// state set, or newer ones replaced it.
+// transitions between them by tokens. A transition that a matcher took before is one look-up, unless it leads to the same
+// state set, or a newer one has replaced it.
 //
 // The automaton has the state sets; AutomatonCache has their index and transitions. State sets are only added. Their
 // addresses are valid as long as the automaton exists; when there are too many, later matchers use a new automaton
@@ -36,8 +36,8 @@ struct StateSetIndex {
         const StateSet* to = nullptr;  // null: free
     };
     DroppableIndex ids;
-    ArenaVector<Step> steps;  // each a few places after a hash of state set and token
-    std::size_t noted = 0;
+    ArenaVector<Step> steps;  // a hash table by state set and token, with a few probes
+    std::size_t noted = 0;    // number of calls of `note` since the table was empty
 
     void forget() {
         ids.forget();
@@ -48,10 +48,10 @@ struct StateSetIndex {
 
 class StateSetTable {
 public:
-    // `tables` outlive this; they may be emptied between two calls.
+    // `tables` must outlive this; they can be emptied between two calls.
     explicit StateSetTable(StateSetIndex& tables) : tables_(tables) {}
 
-    // The state set of these configurations, which are in order and different.
+    // The state set of these configurations, which must be sorted and different.
     const StateSet& keep(std::span<const Config> configs) {
         GUIDEWAY_DCHECK(std::ranges::adjacent_find(configs, [](const Config& a, const Config& b) { return !(a < b); }) == configs.end());
         const std::uint64_t wanted = hash(configs);
@@ -73,12 +73,13 @@ public:
         return state_sets_[id];
     }
 
-    // Where the token led from a state set, if that is still noted; null.
+    // The state set after a token, if the transition is in the table; else null.
     const StateSet* successor(const StateSet& state_set, std::uint32_t token) const {
         const StateSetIndex::Step* const step = find(state_set.id, token);
         return step ? step->to : nullptr;
     }
-    // Room is made where an older one would have to go, once half as many were noted as there are places.
+    // Adds a transition. If all probed places are in use, the table grows, or an older transition is replaced: the latter while few
+    // were noted for its size, or at its maximum size.
     void note(const StateSet& state_set, std::uint32_t token, const StateSet& to) {
         StateSetIndex::Step* at = find(state_set.id, token);
         if (!at && 2 * tables_.noted >= tables_.steps.size() && tables_.steps.size() < kMostSteps) {
@@ -89,7 +90,7 @@ public:
         *at = {state_set.id, token, &to};
         ++tables_.noted;
     }
-    // Configurations in all of them.
+    // The number of configurations in all state sets.
     std::size_t learned() const { return learned_; }
 
 private:
@@ -104,8 +105,8 @@ private:
     std::size_t place(std::uint32_t state_set, std::uint32_t token) const {
         return mix(std::uint64_t{state_set} << 32 | token, 0) >> 20 & (tables_.steps.size() - 1);
     }
-    // Where this step is, or the first free place of those tried; null: neither. Where one alone was tried, half of the
-    // steps that came again were lost.
+    // The place of this transition, or the first free one of the probed places; null: neither. With a single probe, half of the
+    // repeated transitions were lost.
     StateSetIndex::Step* find(std::uint32_t state_set, std::uint32_t token) const {
         auto& steps = tables_.steps;
         if (steps.empty()) return nullptr;

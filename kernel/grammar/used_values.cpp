@@ -113,7 +113,7 @@ std::uint32_t UsedValues::plus(std::uint32_t set, std::string_view text) {
     made.before = set;
     ++made.count;
     made.number.reset();
-    if (const auto box = CompositeLanguage::of(pool_).spelled(text)) made.boxes = pool_.unite({made.boxes, *box});
+    if (const auto composite = CompositeLanguage::of(pool_).spelled(text)) made.composites = pool_.unite({made.composites, *composite});
     else if (const auto characters = decoded(text))
         made.strings = pool_.strings().plus(made.strings, *characters, bytes(pool_, "\""), Encoding::escaped_any);
     else if (const auto number = value_of(text)) {
@@ -121,23 +121,23 @@ std::uint32_t UsedValues::plus(std::uint32_t set, std::string_view text) {
         made.others = pool_.unite({made.others, pool_.number_language().start({taken_by(*number)}, NumberText::any)});
     } else made.others = pool_.unite({made.others, bytes(pool_, text)});
     made.scalars = pool_.unite({pool_.concat(bytes(pool_, "\""), pool_.string_state(made.strings)), made.others});
-    made.expr = pool_.unite({made.scalars, made.boxes});
+    made.expr = pool_.unite({made.scalars, made.composites});
     if (const auto known = ids_.find(made.expr); known != ids_.end()) return known->second;
     const auto id = static_cast<std::uint32_t>(sets_.size());
-    sets_.push_back(made);  // before its id is known: an allocation may fail
+    sets_.push_back(made);  // before `ids_` has its id: an allocation may fail
     ids_.emplace(made.expr, id);
     return id;
 }
 
 ExprId UsedValues::without(ExprId e, std::uint32_t set) {
     if (!set) return e;
-    if (pool_[e].op == Op::composite) return pool_.subtract(e, sets_[set].boxes);
+    if (pool_[e].op == Op::composite) return pool_.subtract(e, sets_[set].composites);
     if (pool_[e].op != Op::number) {
-        const ByteSet first = pool_.dfa.first(e);  // a leaf may be given arrays and objects too
-        const bool boxes = first.contains('{') || first.contains('[');
-        return pool_.intersect({e, pool_.complement(boxes ? sets_[set].expr : sets_[set].scalars)});
+        const ByteSet first = pool_.dfa.first(e);  // an expression that can begin an array or object may contain these
+        const bool composites = first.contains('{') || first.contains('[');
+        return pool_.intersect({e, pool_.complement(composites ? sets_[set].expr : sets_[set].scalars)});
     }
-    // Numbers but some: other cells, so that none are left is known without a search; one more number than before.
+    // Numbers are excluded one by one, by other cells: then emptiness is known without a search.
     const ExprId all = e;
     auto key = [&](std::uint32_t at) { return std::uint64_t{all} << 32 | at; };
     std::vector<std::uint32_t> missing;

@@ -1,6 +1,6 @@
-// Finite sets of texts that grow one by one, as expressions: what was used already and must not come again.
+// Finite sets of texts, as expressions: the keys or items that must not be repeated.
 //
-// A text that is a JSON string, number, array or object represents all ways to write it; any other text only itself. Sets are
+// A text that is a JSON string, number, array or object represents all spellings of this value; any other text only itself. Sets are
 // interned: equal sets have equal ids, 0 is the empty one.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace guideway {
 
-// The characters of a JSON string (quotes included in `text`), nothing if it is none.
+// The characters of a JSON string (`text` includes the quotes); no value for other texts.
 std::optional<std::u32string> decoded(std::string_view text);
 
 class UsedValues {
@@ -27,31 +27,33 @@ public:
         sets_.push_back({});
         ids_.emplace(kNone, 0);
     }
+    // The set with one more text.
     std::uint32_t plus(std::uint32_t set, std::string_view text);
-    std::uint32_t count(std::uint32_t set) const { return sets_[set].count; }  // of its texts, at most
+    // An upper bound of the number of its values.
+    std::uint32_t count(std::uint32_t set) const { return sets_[set].count; }
     ExprId expr(std::uint32_t set) const { return sets_[set].expr; }
     // The texts of `e` that are not in the set.
     ExprId without(ExprId e, std::uint32_t set);
     std::size_t size() const { return sets_.size(); }
-    // All ways to write a JSON scalar.
+    // All spellings of a JSON scalar.
     static ExprId spellings(ExprPool& pool, std::string_view text);
 
 private:
     struct Set {
         ExprId expr = kNone;
-        std::uint32_t strings = 0;      // a node of the pool's words; each continues with its closing quote
-        ExprId others = kNone;          // that are no strings, arrays or objects
-        ExprId scalars = kNone;         // both of these
-        ExprId boxes = kNone;           // arrays and objects
-        std::uint32_t before = 0;       // the set that it was made from
-        std::uint32_t count = 0;        // of its texts, at most
-        std::optional<Decimal> number;  // and the number that was added
+        std::uint32_t strings = 0;      // a node of the pool's string tries: the strings without their opening quotes
+        ExprId others = kNone;          // texts that are no strings, arrays or objects
+        ExprId scalars = kNone;         // strings and others
+        ExprId composites = kNone;      // arrays and objects
+        std::uint32_t before = 0;       // the set without the last text
+        std::uint32_t count = 0;        // upper bound of the number of its values
+        std::optional<Decimal> number;  // the value of the last text, if it is a number
     };
 
     ExprPool& pool_;
     std::vector<Set> sets_;
     std::unordered_map<ExprId, std::uint32_t> ids_;
-    std::unordered_map<std::uint64_t, ExprId> numbers_left_;  // by numbers and set
+    std::unordered_map<std::uint64_t, ExprId> numbers_left_;  // results of `without`, by a number expression and a set
 };
 
 }  // namespace guideway

@@ -1,4 +1,4 @@
-// Alphabets and needed bytes, from the parts up (byte_facts.h).
+// Alphabets and needed bytes, computed from the parts of expressions (byte_facts.h).
 #include "guideway/regex/byte_facts.h"
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace guideway {
 
 namespace {
 
-constexpr std::uint32_t kMaxCharacters = 64;  // of sets of texts that are looked through
+constexpr std::uint32_t kMaxCharacters = 64;  // maximum number of characters of a set of texts that is examined
 
-// The bytes that may be in some spelling of a character, and perhaps more.
+// A superset of the bytes in all spellings of a character.
 ByteSet bytes_of_spellings(char32_t c, Encoding spelling) {
     static const ByteSet numbered = ByteSet::of("\\u0123456789abcdefABCDEF"), shorts = ByteSet::of("\"\\/bfnrt");
     if (c >= 0x80) return ByteSet::range(0, 255);
@@ -58,8 +58,8 @@ ByteSet ByteFacts::alphabet(ExprId e) {
     return of(e);
 }
 
-// A sum needs what all its parts do; but those that begin with an escape have a shorter spelling among the others, unless
-// one of its characters can only be escaped.
+// An alternation needs the bytes that all its parts need. Parts that begin with an escape do not count: the others contain a
+// shorter spelling, unless a character can only be escaped.
 ByteSet ByteFacts::needed(ExprId e) {
     auto fixed = [&](ExprId p) {
         const Expr& x = exprs_[p];

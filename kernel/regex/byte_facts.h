@@ -1,4 +1,4 @@
-// Which bytes the texts of an expression hold.
+// The bytes in the texts of an expression.
 #pragma once
 
 #include <cstddef>

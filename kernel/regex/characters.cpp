@@ -6,9 +6,9 @@ namespace guideway {
 
 namespace {
 
-// The part of a character that was read. utf8: bytes, which `bits` contains; escape: a backslash; unit: digits after \u;
-// pair: bytes of \uXXXX after a high surrogate. For a pair, `bits` contains ten bits of the high surrogate, and below
-// them the digits of the low one.
+// What was read of a character. utf8: bytes, which are in `bits`; escape: a backslash; unit: digits after \u; pair: bytes
+// of \uXXXX after a high surrogate. For a pair, `bits` has ten bits of the high surrogate and, in lower bits, the digits of
+// the low one.
 enum class Kind : std::uint32_t { none, utf8, escape, unit, pair };
 constexpr char kShortNames[] = "\"\\/bfnrt";
 constexpr char32_t kShortTargets[] = {'"', '\\', '/', 8, 12, 10, 13, 9};
@@ -36,7 +36,7 @@ int digit_of(std::uint8_t b, bool upper) {
     return -1;
 }
 
-// The letter that a character has behind a backslash, or 0.
+// The letter of a character after a backslash, or 0.
 char short_name(Encoding spelling, char32_t c) {
     for (unsigned i = 0; i < 8; ++i)
         if (kShortTargets[i] == c && (spelling == Encoding::escaped_any || c != '/')) return kShortNames[i];
@@ -109,7 +109,6 @@ CharacterRead read_character(Encoding spelling, DecoderState part, std::uint8_t 
     return {};
 }
 
-// The bytes that extend a part to a character that fits it.
 void put_next(Encoding spelling, DecoderState part, char32_t c, ByteSet& made) {
     const std::uint32_t count = count_of(part);
     switch (kind_of(part)) {
@@ -130,7 +129,6 @@ void put_next(Encoding spelling, DecoderState part, char32_t c, ByteSet& made) {
     }
 }
 
-// The characters that a part may become lie in these spans, two at most; not all of them need fit.
 unsigned spans_of(Encoding spelling, DecoderState part, std::pair<char32_t, char32_t>* spans) {
     const std::uint32_t count = count_of(part), bits = bits_of(part);
     spans[0] = {0, kLastCharacter};
@@ -176,7 +174,6 @@ bool fits(Encoding spelling, DecoderState part, char32_t c) {
     return false;
 }
 
-// Bytes of the shortest spelling of a character that fits, less those that came.
 std::uint32_t bytes_left(Encoding spelling, DecoderState part, char32_t c) {
     const std::uint32_t count = count_of(part);
     switch (kind_of(part)) {

@@ -1,5 +1,4 @@
-// Characters as their bytes come, in any of their spellings: a part is what is known of a character of which some bytes
-// were read.
+// Decoders of characters, byte by byte, in each spelling. A part is the state inside a character of which some bytes were read.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +11,19 @@ namespace guideway {
 
 inline constexpr char32_t kLastCharacter = 0x10ffff;
 
-// A character begun: what kind of spelling, how much of it came, and which bits it gave. 0: none.
+// The state inside a character: its kind of spelling, the number of bytes read, and the bits decoded. 0: between characters.
 using DecoderState = std::uint32_t;
 
-struct CharacterRead {  // what a byte makes of a part: another part, or a character, or neither
+struct CharacterRead {  // the result of a byte: another part, or a character, or neither (the byte is not legal)
     DecoderState part = 0;
     char32_t character = 0xffffffff;
 };
 CharacterRead read_character(Encoding spelling, DecoderState part, std::uint8_t byte);
-// The characters that a part may become lie in these spans, two at most; not all of them need fit. Returns how many.
+// Sets at most two spans that contain all characters that a part may become, and perhaps others. Returns their number.
 unsigned spans_of(Encoding spelling, DecoderState part, std::pair<char32_t, char32_t>* spans);
 // Whether a character of such a span has a spelling that begins with the part.
 bool fits(Encoding spelling, DecoderState part, char32_t c);
-// Bytes of the shortest spelling of a character that fits, less those that came.
+// The number of bytes of the shortest spelling of a character that fits, after the part.
 std::uint32_t bytes_left(Encoding spelling, DecoderState part, char32_t c);
 // Adds the bytes that extend a part to a character that fits it.
 void put_next(Encoding spelling, DecoderState part, char32_t c, ByteSet& made);

@@ -1,8 +1,8 @@
-// Exact decimals: the numbers of a grammar and of texts, and the arithmetic on their digits that bounds need.
+// Exact decimals: the numbers of a grammar and of texts, and arithmetic on their digits for bounds.
 //
-// For the user: a `Decimal` is a value, however it is written; `value_of` reads one from a JSON text. Exponents beyond
-// ±kFarthest, which take eighteen digits to write, are not distinguished: `taken_by` gives all numbers that count as equal
-// to a value, so that none of them passes for a different one.
+// For the user: a `Decimal` is a value, independent of its spelling; `value_of` reads one from a JSON text. Exponents beyond
+// ±kFarthest, which have eighteen digits, are not distinguished: `taken_by` returns all numbers that count as equal to a value, so
+// that none of them counts as different.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,18 @@ struct Decimal {
     std::string digits;  // '0'..'9', most significant first
 };
 
-// How a number may be written: in every way; without an exponent, and without a fraction where the cell is whole; with a
-// fraction or an exponent.
+// The allowed spellings of a number. any: all; plain: without an exponent, and without a fraction if the cell has only integers;
+// pointed: with a fraction or an exponent.
 enum class NumberText : std::uint8_t { any, plain, pointed };
 inline constexpr std::uint32_t kNumberTexts = 3;
 
-struct Cell {  // numbers between bounds, by what divides them
+struct Cell {  // the numbers between two bounds that are multiples of some numbers and not of others
     bool has_low = false, has_high = false, open_low = false, open_high = false;
     Decimal low, high;
     std::vector<Decimal> multiple_of, not_multiple_of;
 };
 
-// A JSON number's value; nothing if the text is none.
+// The value of a JSON number; no value if the text is none.
 std::optional<Decimal> value_of(std::string_view text);
 // One value, or all those too large or too small to be distinguished from it.
 Cell taken_by(const Decimal& value);
@@ -45,10 +45,10 @@ struct Magnitude {  // 0.d1d2d3... * 10^(place + 1), no zeros at either end; no 
     std::string digits;
     std::int64_t place = 0;
 };
-// Throws Error(limit) for what is too large to count with.
+// Throws Error(limit) for an exponent that is too large.
 Magnitude magnitude(const Decimal& value);
 
-// Whole numbers as decimal digits, no zeros in front.
+// Natural numbers as decimal digits, without leading zeros.
 using Digits = std::string;
 void strip(Digits& n);
 Digits divide(const Digits& n, std::uint64_t by, bool& rest);  // rounded down; `rest` is set if there is one
@@ -57,7 +57,7 @@ int compare(const Digits& a, const Digits& b);
 void add_one(Digits& n);
 void take_one(Digits& n);
 
-// Throw Error(limit) for what does not stay below kMaxUnit.
+// Throw Error(limit) for a result of kMaxUnit or more.
 std::uint64_t power(std::uint64_t base, std::int64_t exponent);
 std::uint64_t times(std::uint64_t a, std::uint64_t b);
 [[noreturn]] void too_large();

@@ -1,4 +1,4 @@
-// Measures expressions by their parts (emptiness.h).
+// Computes shortest lengths from the parts of expressions (emptiness.h).
 #include "guideway/regex/emptiness.h"
 
 #include <queue>
@@ -21,7 +21,7 @@ constexpr std::uint64_t kValueWork = 100;
 
 struct SeenDifference {
     ExprId expr;
-    std::uint32_t depth, parent;  // bytes; a place in the list of those that were seen
+    std::uint32_t depth, parent;  // number of bytes; position in the list of seen expressions
 };
 
 }  // namespace
@@ -45,11 +45,12 @@ void Emptiness::search_other_composite(ExprId start) {
     if (measured_by_length(start)) return;
     std::vector<SeenDifference> seen{{start, 0, 0}};
     std::unordered_map<ExprId, std::uint32_t> depths{{start, 0}};
-    using Task = std::pair<std::uint32_t, std::uint32_t>;  // bytes at least, a place in `seen`; of equals the last
+    using Task =
+        std::pair<std::uint32_t, std::uint32_t>;  // a lower bound of the length, a position in `seen`; among equals, the last first
     auto later = [](const Task& x, const Task& y) { return x.first != y.first ? x.first > y.first : x.second < y.second; };
     std::priority_queue<Task, std::vector<Task>, decltype(later)> tasks(later);
     tasks.emplace(shortest(exprs_[start].a), 0);
-    std::uint32_t best = kInfinite, best_at = 0, most = 0;  // most: bytes until the others would be known to be all
+    std::uint32_t best = kInfinite, best_at = 0, most = 0;  // most: length from which on no text is one of the others
     each_part(exprs_, exprs_[start].b, [&](ExprId other) {
         if (exprs_[other].op == Op::composite)
             most = std::max(most, sum(exprs_.composites()->reach(exprs_[other].a), exprs_.composites()->reach(exprs_[exprs_[start].a].a)));
@@ -66,7 +67,7 @@ void Emptiness::search_other_composite(ExprId start) {
                                   .what());
         exprs_.fuel().spend(kValueWork);
         const Expr x = exprs_[here.expr];
-        ExprId left = kNone, others = kNone;  // after the byte before
+        ExprId left = kNone, others = kNone;  // results of the previous byte
         dfa_.first(x.a).each([&](std::uint8_t b) {
             const ExprId a = dfa_.derivative(x.a, b), o = dfa_.derivative(x.b, b);
             if (a == left && o == others) return;
@@ -99,8 +100,8 @@ void Emptiness::search_other_composite(ExprId start) {
     }
 }
 
-// Products, sums and repetitions are measured by their parts, with a worklist. Of a sum, only parts that may be the shortest are
-// measured.
+// Concatenations, alternations and repetitions are computed from their parts, with a worklist. Of an alternation, only parts that may
+// be the shortest are computed.
 std::uint32_t Emptiness::shortest(ExprId start) {
     auto known = [&](ExprId e) { return exprs_[e].nullable || exprs_[e].measured; };
     auto length = [&](ExprId e) { return exprs_[e].nullable ? 0 : exprs_[e].shortest; };
@@ -152,7 +153,7 @@ bool Emptiness::has_more(ExprId e) {
     return false;
 }
 
-// A string has finitely many spellings, so endlessly many texts are endlessly many strings. A number has endlessly many.
+// A string has finitely many spellings, so infinitely many texts are infinitely many strings. A number has infinitely many spellings.
 std::uint32_t Emptiness::values_at_least(ExprId e) {
     if (e == kNone) return 0;
     if (exprs_[e].op == Op::composite) return exprs_.composites()->at_least(exprs_[e].a);
@@ -163,7 +164,7 @@ std::uint32_t Emptiness::values_at_least(ExprId e) {
 
 // As `shortest`, but any text suffices, which is faster to find.
 bool Emptiness::search_nonempty(ExprId start) {
-    auto told = [&](ExprId e) {
+    auto decided = [&](ExprId e) {
         return e == kNone || exprs_[e].known_nonempty || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].measured;
     };
     auto lives = [&](ExprId e) {
@@ -178,20 +179,20 @@ bool Emptiness::search_nonempty(ExprId start) {
         const ExprId e = todo.back();
         const Expr x = exprs_[e];
         ExprId missing = kNone;
-        if (told(e)) {
+        if (decided(e)) {
             todo.pop_back();
             continue;
         }
         exprs_.fuel().spend(x.op == Op::alternation ? 4 + 2 * std::uint64_t{x.b} : 4);
         if (x.op == Op::concatenation || x.op == Op::repetition) {
-            if (!told(x.a)) missing = x.a;
+            if (!decided(x.a)) missing = x.a;
             else if (x.op == Op::repetition || !lives(x.a)) settle(e, lives(x.a));
-            else if (!told(x.b)) missing = x.b;
+            else if (!decided(x.b)) missing = x.b;
             else settle(e, lives(x.b));
         } else if (x.op == Op::alternation) {
             bool found = false;
             each_part(exprs_, e, [&](ExprId part) {
-                if (!told(part)) missing = part;
+                if (!decided(part)) missing = part;
                 else found = lives(part);
                 return found;
             });

@@ -1,7 +1,7 @@
-// Whether an expression has a text, and how long a shortest one is.
+// Whether the language of an expression is empty, and the length of a shortest text.
 //
-// For the maintainer: products, sums and repetitions are measured by their parts. An intersection or difference is searched
-// (part_search.h); a composite value without some others is searched here. What was found is kept in the table.
+// For the maintainer: concatenations, alternations and repetitions are computed from their parts. An intersection or difference needs
+// a search (part_search.h); the search for a composite value that differs from others is here. Results are kept in the table.
 #pragma once
 
 #include <algorithm>
@@ -22,11 +22,11 @@ public:
     std::uint32_t shortest(ExprId e);
     // Whether it has a text that is not empty.
     bool has_more(ExprId e);
-    // How many different JSON values its texts spell at least, from the start of a value; kInfinite: endlessly many.
+    // A lower bound of the number of JSON values that its texts spell, from the start of a value; kInfinite: infinitely many.
     std::uint32_t values_at_least(ExprId e);
-    // Whether a character that can only be written as an escape may come next; perhaps too often.
+    // Whether the next character may be one that can only be written as an escape. May return true in other cases.
     bool has_escapes(ExprId e) { return search_.has_escapes(e); }
-    // Calls f(); false where a search in it reached more than kShortSearch states (or the table's own limit), and was left off.
+    // Calls f(); returns false if a search in it stopped at kShortSearch states (or the table's own limit).
     template <class F>
     bool with_short_searches(F&& f) {
         struct Limit {

@@ -37,8 +37,8 @@ std::array<unsigned, 4> utf8_bytes(std::uint32_t c, unsigned n) {
     return made;
 }
 
-// Splits [low, high] so that in each piece all digits (of `bits` bits, `count` of them) below the first that differs
-// run over their whole range, and hands the pieces to f.
+// Splits [low, high] into pieces in which all digits (of `bits` bits, `count` of them) after the first that differs have their
+// whole range; calls f for each piece.
 template <class F>
 void split_digits(std::uint32_t low, std::uint32_t high, unsigned bits, unsigned count, F&& f) {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> work{{low, high}};
@@ -72,7 +72,7 @@ ExprId Encoder::join(const std::vector<std::pair<unsigned, unsigned>>& pieces) {
 }
 
 ExprId Encoder::utf8(const Ranges& ranges) {
-    std::map<ExprId, ByteSet> by_tail;  // lead bytes that share what follows are in one set
+    std::map<ExprId, ByteSet> by_tail;  // lead bytes with the same tail are in one set
     auto add = [&](std::uint32_t low, std::uint32_t high) {
         const unsigned n = utf8_length(high);
         split_digits(low, high, 6, n, [&](std::uint32_t a, std::uint32_t b) {
@@ -111,7 +111,7 @@ ExprId Encoder::hex4(std::uint32_t low, std::uint32_t high) {
 
 ExprId Encoder::escapes(const Ranges& ranges, Encoding spelling) {
     const bool any = spelling == Encoding::escaped_any;
-    std::vector<ExprId> parts;  // what may follow the backslash
+    std::vector<ExprId> parts;  // texts after the backslash
     ByteSet shorts;
     for (unsigned i = 0; i < 8; ++i)
         if (!clip(ranges, kShortTargets[i], kShortTargets[i]).empty() && (any || kShortEscapes[i] != '/'))
@@ -163,7 +163,7 @@ ExprId Encoder::characters(const Ranges& ranges, Encoding spelling) {
     }
     if (made > kEmpty) exprs_.mark_within(made, mode);
     if (spelling == Encoding::escaped_any) exprs_.mark_encoding_closed(made);
-    // Not in `universe`: texts of some length get it without this.
+    // Here, not in `universe`: repetitions of all characters can be constructed without a call of `universe`.
     if (ranges == all_characters()) exprs_.mark_universe(exprs_.repeat(made, 0, kInfinite), mode);
     exprs_.grew(80 + ranges.size() * sizeof ranges[0]);
     known_[mode].emplace(ranges, made);
@@ -173,7 +173,7 @@ ExprId Encoder::characters(const Ranges& ranges, Encoding spelling) {
 ExprId Encoder::universe(Encoding spelling) { return exprs_.repeat(characters(all_characters(), spelling), 0, kInfinite); }
 
 ExprId Encoder::literals(std::vector<std::u32string> texts, Encoding spelling, ExprId tail) {
-    if (texts.size() == 1 && texts[0].size() == 1) {  // a quote: a set of bytes, as others write it
+    if (texts.size() == 1 && texts[0].size() == 1) {  // a single character, such as a quote, is a set of bytes, as elsewhere
         const char32_t c = texts[0][0];
         return exprs_.concat(characters({{c, c}}, spelling), tail);
     }

@@ -1,5 +1,5 @@
-// From characters to bytes. A spelling gives each code point one or more byte sequences, no two code points the same
-// one, and is uniquely decodable; so unions, intersections and complements of languages of characters become those of
+// Expressions over bytes from languages of characters. A spelling maps each code point to one or more byte sequences, is
+// injective and uniquely decodable; so unions, intersections and complements of languages of characters become those of
 // languages of bytes. Surrogates (U+D800..DFFF) are not characters.
 #pragma once
 
@@ -15,11 +15,11 @@ namespace guideway {
 
 enum class Encoding : std::uint8_t {
     text,        // UTF-8
-    escaped,     // one way: quote, backslash and controls escaped, the rest raw
-    escaped_any  // every way to write it inside a JSON string
+    escaped,     // the canonical spelling in a JSON string: quote, backslash and control characters escaped, others not
+    escaped_any  // all spellings in a JSON string
 };
 
-// Whether no JSON string holds it as it is.
+// Whether a character must be escaped in a JSON string.
 inline bool must_escape(char32_t c) { return c < 0x20 || c == '"' || c == '\\'; }
 
 using Ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // inclusive, sorted, disjoint
@@ -29,7 +29,7 @@ public:
     explicit Encoder(ExprTable& exprs) : exprs_(exprs) {}
 
     ExprId characters(const Ranges& ranges, Encoding spelling);
-    // `tail` comes after each of them.
+    // A set of texts, each followed by `tail`.
     ExprId literals(std::vector<std::u32string> texts, Encoding spelling, ExprId tail = kEmpty);
     ExprId universe(Encoding spelling);
 

@@ -18,10 +18,10 @@ namespace guideway {
 namespace {
 
 constexpr std::uint8_t kAllSpellings = 7;
-constexpr std::uint32_t kMaxJoined = 4096;  // characters of sets of texts that are joined one by one
+constexpr std::uint32_t kMaxJoined = 4096;  // maximum number of characters of sets of texts that are always joined
 constexpr std::uint64_t kExprWork = 10;
 constexpr std::size_t kLargeSum = 256;
-constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with what allocation adds
+constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with the overhead of its allocation
 
 std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) {
     std::uint64_t h = mix(0, static_cast<std::uint64_t>(x.op));
@@ -38,8 +38,8 @@ bool same(const ExprTable& exprs, const Expr& x, const Expr& y, const std::vecto
     return std::ranges::equal(*parts, exprs.parts(y));
 }
 
-// A product whose head may be empty holds all texts of what follows it, which is then not needed next to it. Without
-// this, `a?a?a?...` has sums of all its ends as states, and cubic cost.
+// A concatenation with a nullable head contains all texts of its tail, so the tail is redundant in the same alternation. Without
+// this law, the states of `a?a?a?...` are alternations of all its tails, with cubic cost.
 void drop_tails(ExprTable& exprs, std::vector<ExprId>& sum) {
     constexpr int kSteps = 64;
     const std::uint64_t each = sum.size() > kLargeSum ? 4 : 2;  // per step
@@ -49,7 +49,7 @@ void drop_tails(ExprTable& exprs, std::vector<ExprId>& sum) {
         int step = 0;
         for (; step < kSteps && x->op == Op::concatenation && exprs[x->a].nullable; ++step) {
             const ExprId tail = x->b;
-            if (std::binary_search(sum.begin(), sum.end(), tail)) {  // which continues from there itself
+            if (std::binary_search(sum.begin(), sum.end(), tail)) {  // its own tails are checked in its own iteration
                 dropped.push_back(tail);
                 break;
             }
@@ -62,7 +62,8 @@ void drop_tails(ExprTable& exprs, std::vector<ExprId>& sum) {
     std::erase_if(sum, [&](ExprId p) { return std::binary_search(dropped.begin(), dropped.end(), p); });
 }
 
-// Whether all texts of p are texts of q, as far as products of equal parts show it: q repeats a part at least as freely.
+// Whether p is a subset of q, by a sufficient condition: they are concatenations of equal parts, but q repeats some with wider
+// bounds.
 bool is_within(const ExprTable& exprs, ExprId p, ExprId q) {
     constexpr unsigned kSteps = 16;
     for (unsigned step = 0; step < kSteps && p != q; ++step) {
@@ -102,7 +103,7 @@ void drop_counts(ExprTable& exprs, std::vector<ExprId>& sum) {
     if (!dropped.empty()) std::erase_if(sum, [&](ExprId p) { return std::find(dropped.begin(), dropped.end(), p) != dropped.end(); });
 }
 
-// Sets of texts in one spelling become one. Where a large one would be copied for a small one's sake, they stay as they are.
+// Joins sets of texts in the same spelling, except if a large one would be copied to add small ones.
 void join_strings(ExprTable& exprs, std::vector<ExprId>& sum) {
     for (const Encoding spelling : {Encoding::text, Encoding::escaped, Encoding::escaped_any}) {
         std::uint32_t count = 0, total = 0, largest = 0;
@@ -232,7 +233,7 @@ ExprId ExprTable::concat(ExprId a, ExprId b) {
     return b;
 }
 
-// Of what is no product, and anything.
+// `head` is no concatenation.
 ExprId ExprTable::product(ExprId head, ExprId b) {
     Expr made;
     made.op = Op::concatenation;
@@ -268,7 +269,8 @@ ExprId ExprTable::unite(std::vector<ExprId> parts) {
     std::vector<ExprId> flat;
     ByteSet bytes;
     std::uint8_t universe = 0;
-    bool encoding_closed = true, weakly_encoding_closed = true;  // of sums whose parts fall apart here
+    bool encoding_closed = true,
+         weakly_encoding_closed = true;  // also for parts that are alternations, whose own parts may not have the property
     const ExprId everything = complement(kNone);
     auto take = [&](ExprId p) {
         if (exprs_[p].op == Op::set) bytes |= sets_[exprs_[p].a];
@@ -342,7 +344,7 @@ ExprId ExprTable::intersect(std::vector<ExprId> parts) {
             std::erase(flat, p);
             break;
         }
-    for (ExprId p : flat)  // nothing of a spelling is left where all of its texts are excluded
+    for (ExprId p : flat)  // a subset of a spelling without all texts of the spelling is empty
         if (exprs_[p].op == Op::complement && exprs_[exprs_[p].a].universe &&
             std::any_of(flat.begin(), flat.end(), [&](ExprId q) { return (exprs_[q].within & exprs_[exprs_[p].a].universe) != 0; }))
             return kNone;
@@ -371,7 +373,7 @@ ExprId ExprTable::intersect(std::vector<ExprId> parts) {
         else left.push_back(p);
     }
     if (!taken.empty() && !left.empty()) return subtract(intersect(std::move(left)), unite(std::move(taken)));
-    // What is left of one language by several finite sets of texts, each taken away by itself.
+    // One infinite language without several finite sets of texts is infinite.
     const auto taken_from = [&](ExprId p) { return exprs_[p].op == Op::difference ? exprs_[p].a : p; };
     const ExprId base = taken_from(flat[0]);
     if (exprs_[base].known_infinite && std::all_of(flat.begin(), flat.end(), [&](ExprId p) {
@@ -507,7 +509,7 @@ ExprId ExprTable::graph(const std::vector<GraphState>& states) {
     auto known = graphs_.find(key);
     if (known != graphs_.end()) return known->second;
 
-    // Distances to acceptance, from its states backwards; what has none is not made.
+    // Distances to acceptance, computed backwards; states that cannot reach it are left out.
     std::vector<std::uint32_t> shortest(states.size(), kInfinite), queue;
     std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> into(states.size());
     std::uint8_t within = kAllSpellings;
@@ -584,7 +586,7 @@ ExprId ExprTable::composite(std::uint32_t state) {
     made.a = state;
     made.nullable = composites_->accepting(state);
     made.rowless = true;
-    made.known_finite = composites_->single(state);  // as a value; `search_other_composite` is not led astray by its spellings
+    made.known_finite = composites_->single(state);  // as a value: `search_other_composite` handles its spellings
     made.depth = 1;
     made.shortest = made.known_finite ? composites_->shortest(state) : made.nullable ? 0 : 1;
     return intern(made);

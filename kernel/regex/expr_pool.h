@@ -1,4 +1,4 @@
-// Expressions and what is computed about them.
+// Expressions and the classes that compute their properties.
 #pragma once
 
 #include <cstddef>

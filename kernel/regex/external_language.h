@@ -23,10 +23,10 @@ public:
     virtual bool single(std::uint32_t state) const = 0;
     // A lower bound of the number of different values, from the start; kInfinite: infinitely many.
     virtual std::uint32_t at_least(std::uint32_t state) const = 0;
-    // After how many bytes it is certain that a text is none of some given values: this many beyond the longest of them, as
-    // they were written. Of a given value: its length.
+    // A bound for comparisons with given values. A text that is longer than the `reach` of its language plus the `reach` of a given
+    // value, which is its length, is not that value.
     virtual std::uint32_t reach(std::uint32_t state) const = 0;
-    // Bytes of the completion that `best_byte` begins.
+    // Length of the completion that `best_byte` begins.
     virtual std::uint32_t shortest(std::uint32_t state) = 0;
     virtual int best_byte(std::uint32_t state) = 0;
     // The derivative.

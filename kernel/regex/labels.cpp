@@ -33,22 +33,22 @@ const std::vector<LabelDistance>& Labels::reachable(ExprId e) {
         else if (expr.op == Op::alternation) {
             for (ExprId p : exprs_.parts(expr)) work.push_back({p, at.distance, at.further});
         } else if (expr.op == Op::strings && expr.labelled) {
-            std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes;  // below this one, and how far away
+            std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes;  // nodes below this one, and their distances
             auto take_end = [&](std::uint32_t node, std::uint32_t distance, bool further) {
                 if (exprs_.strings().end(node) != kNone) work.push_back({exprs_.strings().end(node), distance, further});
             };
-            auto go_on = [&](std::uint32_t node, std::uint32_t part, std::uint32_t distance) {
+            auto add_children = [&](std::uint32_t node, std::uint32_t part, std::uint32_t distance) {
                 exprs_.strings().each_child(node, part,
                                             [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
             };
             if (expr.b == 0) take_end(expr.a, at.distance, at.further);
-            go_on(expr.a, expr.b, at.distance);
+            add_children(expr.a, expr.b, at.distance);
             while (!nodes.empty()) {
                 const auto [node, distance] = nodes.back();
                 nodes.pop_back();
                 exprs_.fuel().spend(kStateWork);
                 take_end(node, distance, true);
-                go_on(node, 0, distance);
+                add_children(node, 0, distance);
             }
         } else if (expr.op == Op::concatenation && expr.labelled) {
             const std::uint32_t head = emptiness_.shortest(expr.a);
@@ -78,7 +78,7 @@ std::uint32_t last_label(ExprTable& exprs, ExprId e, bool further, Emptiness* em
     const auto of_words = [&](const Expr& x, bool wanted) {
         return wanted || x.b ? exprs.strings().last_label_below(x.a, x.b) : exprs.strings().last_label(x.a);
     };
-    if (exprs[e].op == Op::strings) return of_words(exprs[e], further);  // as most sets of names are: no list is needed
+    if (exprs[e].op == Op::strings) return of_words(exprs[e], further);  // most sets of keys are one string trie: no list is needed
     std::uint32_t made = kNoLabel;
     std::vector<std::pair<ExprId, bool>> work{{e, further}};
     while (!work.empty()) {

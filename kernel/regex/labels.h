@@ -1,4 +1,4 @@
-// The labels of an expression: which keys of an object can still be reached.
+// The labels of an expression: the keys of an object that can still be reached.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace guideway {
 
 struct LabelDistance {
     std::uint32_t label;
-    std::uint32_t distance;  // bytes of the shortest text that leads to it
+    std::uint32_t distance;  // length of the shortest text that leads to it
     bool further;            // a text that is not empty leads to it
 };
 
 // The greatest label that can still be reached, kNoLabel if there is none; `further`: by a text that is not empty.
-// `emptiness`: null where no head of a product is Boolean, as in the ends of string tries.
+// `emptiness`: may be null if no head of a concatenation is boolean, as in the ends of string tries.
 std::uint32_t last_label(ExprTable& exprs, ExprId e, bool further, Emptiness* emptiness);
 
 class Labels {
@@ -35,7 +35,7 @@ public:
         const auto own = [&](ExprId p) {
             const Expr x = exprs_[p];
             if (x.op == Op::label) f(x.a);
-            else if (x.op == Op::concatenation && x.labelled)  // a key that may end here or continue
+            else if (x.op == Op::concatenation && x.labelled)  // a key that can end here or continue
                 for (const LabelDistance& reach : reachable(p))
                     if (reach.distance == 0) f(reach.label);
             return false;
@@ -48,7 +48,7 @@ public:
     }
 
 private:
-    // What follows the text that ends at a node of a trie; kNone where none ends, or it is no such node.
+    // The end of the text at the node of a string trie; kNone if no text ends there, or e is no such node.
     ExprId tail_of_string(ExprId e) const;
 
     ExprTable& exprs_;

@@ -20,8 +20,9 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kMaxHeads = 64;
-constexpr std::size_t kMaxWays = 48;                                      // beyond this, each byte becomes a separate class
-constexpr std::uint64_t kRowWork = 100, kByteWork = 20, kStateWork = 20;  // of a row; of a byte without one; of a search
+constexpr std::size_t kMaxWays = 48;  // above this number of classes, each byte is a separate class
+constexpr std::uint64_t kRowWork = 100, kByteWork = 20,
+                        kStateWork = 20;  // units of work: for a row; for a byte without one; for a state of a search
 
 // Splits each of several disjoint sets into the bytes that are in `by` and those that are not.
 void split(std::vector<ByteSet>& sets, const ByteSet& by) {
@@ -39,8 +40,8 @@ ExprId one_less(ExprTable& exprs, const Expr& repeated) {
     return exprs.repeat(repeated.a, repeated.b ? repeated.b - 1 : 0, repeated.c == kInfinite ? kInfinite : repeated.c - 1);
 }
 
-// A guess: counters and intersections mostly have a new state after each byte. If the guess is wrong, Tuning::row_lookups limits
-// the cost.
+// A heuristic: counters and intersections mostly have a new state after each byte. If it is wrong, Tuning::row_lookups limits the
+// cost.
 bool is_transient(const Expr& x) { return x.boolean || (x.op == Op::repetition && x.c != kInfinite); }
 
 // The parts of an intersection that must match a text, and those that must not.
@@ -66,7 +67,7 @@ void split_intersection(const ExprTable& exprs, ExprId e, std::vector<ExprId>& w
 
 LazyDfa::LazyDfa(ExprTable& exprs, Emptiness& emptiness)
     : exprs_(exprs), emptiness_(emptiness), row_lookups_(std::min(exprs.limits().tuning.row_lookups, kMostLookups)) {
-    rows_.push_back({});  // row 0 means "not made"
+    rows_.push_back({});  // row 0 means "not computed"
 }
 
 void LazyDfa::add_facts() {
@@ -116,8 +117,8 @@ std::uint32_t LazyDfa::store_row(const Targets& targets) {
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
-// The row of an expression that continues like its head, before a tail. It copies the classes of the head's row and changes only
-// the targets, so it needs no loop over bytes. Two of the targets may be equal.
+// The row of an expression whose derivatives are those of its head, each with a tail. It copies the classes of the head's row
+// and changes only the targets, so it needs no loop over bytes. Two of the targets may be equal.
 std::uint32_t LazyDfa::row_before(ExprId head, ExprId tail) {
     const Row from = rows_[raw_row(head)];
     std::vector<ExprId> made;
@@ -127,7 +128,7 @@ std::uint32_t LazyDfa::row_before(ExprId head, ExprId tail) {
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
-// The rows that a row is made from are made first, with a worklist: expressions may nest thousands of levels deep.
+// Computes the rows of the parts first, with a worklist: expressions can be nested thousands of levels deep.
 std::uint32_t LazyDfa::raw_row(ExprId e) {
     if (facts(e).raw_row) return facts(e).raw_row;
     check_stack();
@@ -199,8 +200,8 @@ std::uint32_t LazyDfa::make_live_row(ExprId e) {
     return facts(e).live_row = live;
 }
 
-// As `make_live_row`, but returns 0 if a long search would be needed: a caller who asks for one byte must not fail because of
-// another.
+// As `make_live_row`, but returns 0 if a long search would be needed: the derivative by one byte must not fail because of another
+// byte.
 std::uint32_t LazyDfa::find_live_row(ExprId e) {
     if (!exprs_[e].boolean) return make_live_row(e);
     std::uint32_t made = 0;
@@ -215,7 +216,7 @@ ExprId LazyDfa::derivative_of_expensive(ExprId e, std::uint8_t byte) {
 }
 
 // Decomposes e into pairs (head, tail) whose derivatives unite to that of e, and calls f for each. False if there are too
-// many, if a head may be empty, or if e is Boolean and the result is not `searched`.
+// many, if a head is nullable, or if e is boolean and the result is not `searched`.
 template <class F>
 bool LazyDfa::each_head(ExprId e, bool searched, F&& f) {
     const Expr x = exprs_[e];
@@ -226,15 +227,15 @@ bool LazyDfa::each_head(ExprId e, bool searched, F&& f) {
     std::uint32_t heads = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
         ExprId part = x.op == Op::alternation ? exprs_.parts(x)[i] : e;
-        for (bool behind = false; part != kEmpty; behind = true) {
+        for (bool after_head = false; part != kEmpty; after_head = true) {
             const Expr y = exprs_[part];
             if (y.rowless && y.op != Op::concatenation) {
                 f(part, kEmpty);
                 break;
             }
             if (y.op != Op::concatenation || (exprs_[y.a].nullable && !y.rowless && !is_transient(exprs_[y.a]))) {
-                if (!behind) return false;
-                f(part, kEmpty);  // the rest after heads that may be empty
+                if (!after_head) return false;
+                f(part, kEmpty);  // the rest after nullable heads
                 break;
             }
             if (++heads > kMaxHeads) return false;
@@ -289,7 +290,7 @@ ExprId LazyDfa::raw_derivative(ExprId e, std::uint8_t byte) {
 // holds for most intersections, because a row needs a search for each target.
 ExprId LazyDfa::derivative_without_row(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
-    if (!x.rowless && stack_is_low()) return kUnknownExpr;  // rows are made without recursion
+    if (!x.rowless && stack_is_low()) return kUnknownExpr;  // rows are computed without recursion
     check_stack();
     exprs_.fuel().spend(kByteWork);
     if (x.op == Op::strings) return derivative_of_strings(x, byte);
@@ -335,14 +336,14 @@ bool LazyDfa::nonempty_after(ExprId e, std::string_view text) {
         const ExprId head = x.op == Op::concatenation ? x.a : e, tail = x.op == Op::concatenation ? x.b : kEmpty;
         if (exprs_[head].op == Op::intersection) {
             split_intersection(exprs_, head, with, without);
-            const ByteSet behind = first(tail);
+            const ByteSet tail_first = first(tail);
             const auto may_end = [&] {
                 return std::all_of(with.begin(), with.end(), [&](ExprId p) { return exprs_[p].nullable; }) &&
                        std::none_of(without.begin(), without.end(), [&](ExprId p) { return exprs_[p].nullable; });
             };
             for (; at < text.size(); ++at) {
                 const auto byte = static_cast<std::uint8_t>(text[at]);
-                if (behind.contains(byte) && may_end()) break;
+                if (tail_first.contains(byte) && may_end()) break;
                 for (ExprId& p : with)
                     if ((p = derivative(p, byte)) == kNone) return false;
                 for (ExprId& p : without) p = derivative(p, byte);
@@ -359,7 +360,8 @@ bool LazyDfa::nonempty_after(ExprId e, std::string_view text) {
         for (std::size_t at = 0; at < text.size() && to != kNone; ++at) to = derivative(to, static_cast<std::uint8_t>(text[at]));
         lives = to != kNone;
     };
-    // If a short search cannot decide it, the derivatives by each byte are searched: most texts fail at an earlier byte.
+    // If a short search cannot decide it, the derivatives by each byte are computed: most texts have an earlier byte that is not
+    // legal.
     return emptiness_.with_short_searches([&] { lives = emptiness_.is_nonempty(e); }) || emptiness_.with_short_searches(follow)
                ? lives
                : emptiness_.is_nonempty(e);
@@ -444,7 +446,7 @@ const std::vector<ByteSet>& LazyDfa::sets_of_classes(std::uint32_t classes) {
     return known = std::move(made);
 }
 
-// Classes of bytes that no set of bytes at the beginning of the expression distinguishes.
+// Splits `some` into classes of bytes that the sets of bytes at the beginning of the expression do not distinguish.
 std::vector<ByteSet> LazyDfa::byte_classes(ExprId start, const ByteSet& some) {
     std::vector<ByteSet> made;
     if (!some.empty()) made.push_back(some);
@@ -496,7 +498,7 @@ bool LazyDfa::has_derivative(ExprId e, std::uint8_t byte) {
     return derivative(e, byte) != kNone;
 }
 
-// Fills the targets of a row. Repetitions, and products whose head is never empty, use `row_before` instead.
+// Computes the targets of a row. Repetitions, and concatenations whose head is not nullable, use `row_before` instead.
 void LazyDfa::derive(ExprId e, Targets& out) {
     const Expr x = exprs_[e];
     std::vector<Source> sources;
@@ -504,7 +506,7 @@ void LazyDfa::derive(ExprId e, Targets& out) {
         case Op::none:
         case Op::empty:
         case Op::label:
-        case Op::repetition: return;  // never requested
+        case Op::repetition: return;  // not used
         case Op::set: exprs_.bytes_of(x.a).each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
         case Op::concatenation: {
             sources.push_back({raw_row(x.a), x.b});
@@ -512,7 +514,7 @@ void LazyDfa::derive(ExprId e, Targets& out) {
             return derive_sum(sources, {}, out);
         }
         case Op::alternation: {
-            std::vector<ExprId> heads;  // products that begin with a byte set need no separate row
+            std::vector<ExprId> heads;  // concatenations that begin with a byte set need no separate row
             for (ExprId p : parts_of(exprs_, e)) {
                 const Expr part = exprs_[p];
                 if (part.op == Op::concatenation && exprs_[part.a].op == Op::set) heads.push_back(p);
@@ -547,7 +549,7 @@ void LazyDfa::derive(ExprId e, Targets& out) {
 }
 
 void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out) {
-    // In most sums, at most one summand can begin with a given byte.
+    // In most alternations, at most one part can begin with a given byte.
     ByteSet taken;
     bool clash = false;
     auto take = [&](const ByteSet& bytes) {
@@ -585,7 +587,7 @@ void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<E
         split_all(sets_of_classes(classes));
     }
     for (ExprId p : heads) split_all({&exprs_.bytes_of(exprs_[exprs_[p].a].a), 1});
-    std::vector<std::vector<ExprId>> products(sources.size());  // by class; kUnknownExpr: not made yet
+    std::vector<std::vector<ExprId>> products(sources.size());  // by class; kUnknownExpr: not computed yet
     for (std::size_t i = 0; i < sources.size(); ++i) products[i].assign(rows_[sources[i].row].count, kUnknownExpr);
     for (const ByteSet& bytes : blocks) {
         exprs_.fuel().spend(2 * (sources.size() + heads.size()));
@@ -610,7 +612,7 @@ void LazyDfa::derive_intersection(ExprId e, Targets& out) {
     const std::vector<ExprId> parts = parts_of(exprs_, e);
     exprs_.fuel().spend(kRowWork * parts.size());
     std::array<std::uint32_t, 256> together{};
-    std::vector<std::vector<ExprId>> targets(1);  // by number in `together`: what each part reaches
+    std::vector<std::vector<ExprId>> targets(1);  // by number in `together`: the target of each part
     for (ExprId p : parts) {
         const Row row = rows_[raw_row(p)];
         const auto& classes = classes_[row.classes];

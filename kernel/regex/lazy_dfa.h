@@ -1,14 +1,14 @@
-// The lazy DFA that the derivatives of expressions are.
+// The lazy DFA whose states are the derivatives of expressions.
 //
-// For the user: `derivative(e, b)` is what is left of e after byte b, none (0) if nothing can follow. So an id is at once an
-// expression and a state of a deterministic automaton whose rows are made when first looked at, and a state that is not
-// none can always be completed. After Brzozowski, "Derivatives of regular expressions" (1964), and Owens, Reppy and Turon,
+// For the user: `derivative(e, b)` is the language of the rests of texts of e that begin with byte b; kNone (0) if there is none. So
+// an id is an expression and a state of a deterministic automaton. Its rows are computed at first use, and each state other than
+// kNone can be completed. After Brzozowski, "Derivatives of regular expressions" (1964), and Owens, Reppy and Turon,
 // "Regular-expression derivatives re-examined" (2009).
 //
-// For the maintainer: a row has a target for each class of bytes. A raw row is made from the rows of the parts; its targets
-// may be empty. In a live row they are not, so the row of a boolean expression needs a search for each target. Sets of
-// texts (string_trie.h), substrings, composite values and differences are `rowless`: a row of 256 bytes costs more than the
-// few bytes that follow. A state that is probably passed once gets its row after `Tuning::row_lookups` look-ups.
+// For the maintainer: a row has a target for each class of bytes. A raw row is computed from the rows of the parts; its targets
+// may have empty languages. In a live row these are kNone, so the row of a boolean expression needs a search for each
+// target. Sets of texts (string_trie.h), substrings, composite values and differences are `rowless`: a row of 256 bytes costs more
+// than the few bytes that are used. A state that is probably visited once gets its row after `Tuning::row_lookups` look-ups.
 #pragma once
 
 #include <array>
@@ -34,10 +34,10 @@ public:
     ExprId derivative(ExprId e, std::uint8_t byte) {
         std::uint32_t r = facts(e).live_row;
         if (r == 0) [[unlikely]] {
-            Recent& lately = recent_[(e * 31 + byte) % kRecent];
-            if (lately.expr == e && lately.byte == byte && exprs_.limits().tuning.recent_derivatives) return lately.next;
+            Recent& recent = recent_[(e * 31 + byte) % kRecent];
+            if (recent.expr == e && recent.byte == byte && exprs_.limits().tuning.recent_derivatives) return recent.next;
             if (const ExprId known = derivative_without_row(e, byte); known != kUnknownExpr) {
-                lately = {e, known, byte};
+                recent = {e, known, byte};
                 return known;
             }
             r = find_live_row(e);
@@ -45,39 +45,40 @@ public:
         }
         return target(rows_[r], byte);
     }
-    // The derivative of a rowless state by several bytes, inside which nothing of it ends: no states are made for what lies
-    // between. kUnknownExpr: that cannot be seen.
+    // The derivative of a rowless state by several bytes, without states for the positions between. kUnknownExpr: not possible,
+    // since a part of the expression may end inside the text.
     ExprId derivative_by(ExprId e, std::string_view text);
-    // The derivative, which may be empty: of an intersection that is not searched.
+    // The derivative, which may have an empty language: an intersection is not searched.
     ExprId raw_derivative(ExprId e, std::uint8_t byte);
-    // Calls f(bytes, what follows) for those of `some` that are live, at once for all that can be seen to lead to the same.
+    // Calls f(bytes, derivative) for the bytes of `some` whose derivative is not kNone: once for each class of bytes, if it is known
+    // that they have the same derivative.
     template <class F>
     void for_each_derivative(ExprId e, const ByteSet& some, F&& f) {
         for (const ByteSet& bytes : byte_classes(e, some))
             if (const ExprId to = derivative(e, static_cast<std::uint8_t>(bytes.from(0))); to != kNone) f(bytes, to);
     }
-    // With `raw_derivative`.
+    // The same with `raw_derivative`.
     template <class F>
     void for_each_raw_derivative(ExprId e, const ByteSet& some, F&& f) {
         for (const ByteSet& bytes : byte_classes(e, some))
             if (const ExprId to = raw_derivative(e, static_cast<std::uint8_t>(bytes.from(0))); to != kNone) f(bytes, to);
     }
-    // The bytes whose derivative is not none; of values perhaps more.
+    // The bytes whose derivative is not kNone; for composite values, a superset of them.
     ByteSet first(ExprId e);
-    // Whether the derivative is not none; makes no new expression where that can be determined without.
+    // Whether the derivative is not kNone. Constructs an expression only if this cannot be determined without.
     bool has_derivative(ExprId e, std::uint8_t byte);
-    // Whether e can be completed after a text. Intersections are followed by their parts: no expression is made of a state
-    // that is only passed, and none is searched but the last, unless that takes long.
+    // Whether e can be completed after a text. The parts of intersections are followed separately: no expression is constructed for
+    // the states between, and only the last one is searched, unless this takes long.
     bool nonempty_after(ExprId e, std::string_view text);
-    // A state that is likely to differ from e in few texts: of a difference what it is taken from, else the state that
-    // most of the live bytes lead to, if it comes back to itself; else none.
+    // A state that probably differs from e in few texts: the first operand of a difference; else the state that most bytes lead to,
+    // if most bytes lead it back to itself; else kNone.
     ExprId delta_base(ExprId e);
     // Whether all texts of e that begin with these bytes are texts of its head (structure.h).
     bool goes_by_head(ExprId e, const ByteSet& bytes);
     // The smallest byte that begins a shortest text, -1 if the empty text is one or there is none.
     int best_byte(ExprId e);
 
-    // Rows, for searches. The number of a raw row; the classes of bytes that a row does not distinguish.
+    // Rows, for searches. `raw_row` returns the number of a row. Classes are the sets of bytes that a row does not distinguish.
     std::uint32_t raw_row(ExprId e);
     const Row& row(std::uint32_t number) const { return rows_[number]; }
     ExprId target(const Row& row, unsigned byte) const { return targets_[row.offset + classes_[row.classes][byte]]; }
@@ -88,19 +89,19 @@ public:
 
 private:
     using Targets = std::array<ExprId, 256>;
-    struct Facts {                                // about an expression
-        std::uint32_t raw_row = 0, live_row = 0;  // 0: not made yet
+    struct Facts {                                // of an expression
+        std::uint32_t raw_row = 0, live_row = 0;  // 0: not computed yet
         std::int16_t best_byte = -2;              // -2: not known yet
-        std::uint8_t lookups : 7 = 0;             // how often, while it has no row
-        bool expensive : 1 = false;               // it takes long to see which of its targets live
+        std::uint8_t lookups : 7 = 0;             // number of look-ups without a row
+        bool expensive : 1 = false;               // a live row would need a long search
     };
-    struct Recent {  // where a state without a row came lately; the walk over the tokens and the token taken go the same ways
+    struct Recent {  // a recent derivative of a state without a row: a walk over the tokens and the next step need the same ones
         ExprId expr = kNone, next = kNone;
         std::uint8_t byte = 0;
     };
     static constexpr std::uint32_t kRecent = 4096;
     static constexpr unsigned kMostLookups = 127;  // of Facts::lookups
-    struct Source {                                // one summand of a derivative: a row, and what follows it
+    struct Source {                                // a summand of a derivative: a row, and the tail after its targets
         std::uint32_t row;
         ExprId tail;
     };
@@ -141,7 +142,7 @@ private:
     SegmentedVector<ExprId> targets_;
     SegmentedVector<Classes> classes_;
     InternTable class_ids_;
-    std::vector<std::vector<ByteSet>> class_sets_;  // by classes: the bytes of each, where they were requested
+    std::vector<std::vector<ByteSet>> class_sets_;  // by number of classes: the bytes of each class, if they were requested
 };
 
 }  // namespace guideway

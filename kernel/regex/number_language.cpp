@@ -10,23 +10,23 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxDigits = 4096;  // of a number that is read where they matter
-constexpr std::uint64_t kWindow = 64;     // among this many numbers in a row one avoids up to ten divisors
+constexpr std::size_t kMaxDigits = 4096;  // maximum number of digits of a number if its cells depend on all of them
+constexpr std::uint64_t kWindow = 64;     // one of as many consecutive numbers is no multiple of up to ten divisors
 constexpr std::int64_t kWide = 24;        // 10^24 is more than kWindow times any unit
 constexpr std::size_t kMaxOthers = 10;
 constexpr std::uint64_t kStateWork = 20;
-constexpr std::size_t kNodeBytes = 80, kLiveBytes = 80;  // of a node of a map; of a range that is left, with its residues
-constexpr std::uint64_t kMaxRemainders = 50'000;         // of numbers without an end: the next multiple is searched
+constexpr std::size_t kNodeBytes = 80, kLiveBytes = 80;  // of a node of a map; of a range in a state, with its residues
+constexpr std::uint64_t kMaxRemainders = 50'000;         // of unbounded numbers: limits the number of states
 
 }  // namespace
 
-// What is left of a cell above zero (or below, by magnitude); `whole` and divisors do not depend on the sign.
+// The part of a cell above zero (or below, by magnitude); `whole` and divisors do not depend on the sign.
 NumberLanguage::Range NumberLanguage::range_of(const Cell& cell, bool negative) const {
     Range made;
     auto bound = [&](const Decimal& d, bool open, bool is_low) {
         const Magnitude m = magnitude(d);
-        const bool below = m.digits.empty() || d.negative != negative;  // at most zero, seen from this side
-        // Seen from below zero, the high bound of a cell is the low bound of a magnitude.
+        const bool below = m.digits.empty() || d.negative != negative;  // not on this side of zero
+        // Below zero, the high bound of a cell is the low bound of the magnitude.
         Bound& target = is_low != negative ? made.low : made.high;
         if (!below) target = {m.digits, m.place, open};
         return below;
@@ -76,7 +76,7 @@ NumberLanguage::Range NumberLanguage::range_of(const Cell& cell, bool negative) 
         }
         made.others.push_back(other);
     }
-    if (never) made.low = {"1", 0, true}, made.high = made.low;  // nothing is in it
+    if (never) made.low = {"1", 0, true}, made.high = made.low;  // an empty interval
     return made;
 }
 
@@ -94,7 +94,7 @@ bool NumberLanguage::divides(const Divisor& d, const Bound& m) {
     return remainder(m.digits, d.r) == 0 && scale >= lacking;
 }
 
-// Whether a value of the range lies between two magnitudes (`to` out if open; no digits in `from`: from zero).
+// Whether a value of the range is between two magnitudes (`to` is excluded if it is open; no digits in `from`: from zero).
 bool NumberLanguage::holds_value(const Range& range, const Bound& from, const Bound& to) {
     auto less = [](const Bound& a, const Bound& b) { return a.place != b.place ? a.place < b.place : a.digits < b.digits; };
     auto same = [](const Bound& a, const Bound& b) { return a.place == b.place && a.digits == b.digits; };
@@ -107,7 +107,7 @@ bool NumberLanguage::holds_value(const Range& range, const Bound& from, const Bo
         if (!high.given() || less(range.high, high)) high = range.high;
         else if (same(high, range.high)) high.open |= range.high.open;
     }
-    if (!high.given()) return true;  // without end
+    if (!high.given()) return true;  // unbounded
     if (low.given() && less(high, low)) return false;
     if (low.given() && same(low, high)) {
         if (low.open || high.open || (range.multiple && !divides(*range.multiple, low))) return false;
@@ -117,7 +117,7 @@ bool NumberLanguage::holds_value(const Range& range, const Bound& from, const Bo
     // In units of 10^tens: the first and last whole multiple.
     const Divisor& m = *range.multiple;
     auto scale_of = [&](const Bound& b) { return b.place - static_cast<std::int64_t>(b.digits.size()) + 1 - m.tens(); };
-    // Far out the bounds are further from each other than many units; their zeros are never written down.
+    // If the bounds are many units from each other, they need not be written as digits, which may be many zeros.
     const bool apart = !low.given() || low.place < high.place - 1 || (scale_of(low) >= kWide && scale_of(high) >= kWide);
     if (apart && high.place - m.tens() > kWide) return true;
     auto quotient = [&](const Bound& b, bool& rest) {
@@ -151,7 +151,7 @@ bool NumberLanguage::holds_value(const Range& range, const Bound& from, const Bo
 // Whether a value of the range begins with the digits read.
 bool NumberLanguage::possible(const State& s, const Range& range) const {
     const bool plain = specs_[s.spec].plain();
-    auto decade = [&](std::int64_t shift) {  // [digits, digits + 1) * 10^shift, where digits are all that were read
+    auto decade = [&](std::int64_t shift) {  // [digits, digits + 1) * 10^shift, with all digits that were read
         Bound from{s.digits, s.length - 1 + shift, false}, to{s.digits, s.length - 1 + shift, true};
         to.digits.append(static_cast<std::size_t>(s.zeros), '0');
         const std::size_t before = to.digits.size();
@@ -168,7 +168,7 @@ bool NumberLanguage::possible(const State& s, const Range& range) const {
     if (plain && after_point) return !range.whole && decade(-s.fraction);
     if (!range.high.given()) return true;
     if (!plain && !range.low.given() && !range.multiple) return true;
-    const std::int64_t least = plain ? 0 : -kFar;  // further digits shift up, exponents both ways
+    const std::int64_t least = plain ? 0 : -kFar;  // further digits shift up, exponents up or down
     const std::int64_t top = range.high.place - s.length + 1, more = range.steps.empty() ? 2 : 20;
     for (std::int64_t shift = top; shift >= top - more; --shift)
         if (shift >= least && decade(shift)) return true;
@@ -231,7 +231,7 @@ ExprId NumberLanguage::without(ExprId start_state, const Decimal& value) {
     const NumberText text = spec.text;
     const Cell taken = taken_by(value);
     List<Cell> cells;
-    for (const Cell& cell : spec.cells) {  // what is left below and above; one of them may hold nothing
+    for (const Cell& cell : spec.cells) {  // the parts below and above the value; one of them may be empty
         const bool under = cell.has_high && taken.has_low && less(cell.high, taken.low);
         const bool over = cell.has_low && taken.has_high && less(taken.high, cell.low);
         if (under || over) {
@@ -292,7 +292,7 @@ bool NumberLanguage::zero_allowed(const State& s) const {
     return s.zero && (after_point ? specs_[s.spec].zero_point : specs_[s.spec].zero);
 }
 
-// Drops cells that cannot be met; what nothing depends on any more becomes an ordinary expression.
+// Removes cells that are not possible. If all values are allowed, the rest is an ordinary expression.
 ExprId NumberLanguage::intern(State s) {
     const Spec& spec = specs_[s.spec];
     const auto& ranges = spec.sides[s.negative];
@@ -403,8 +403,8 @@ std::uint32_t NumberLanguage::digits(std::uint32_t state) const {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(most, kInfinite));
 }
 
-// How many digits must follow a remainder at least until the digits are a multiple; if they are all 0, of another number.
-// Factors 2 and 5 do not count: an exponent or the decimal point may supply them.
+// The minimum number of digits after a remainder until the digits are a multiple; `zero`: not of zero. Factors 2 and 5 do not count:
+// an exponent or the decimal point can supply them.
 std::uint32_t NumberLanguage::digits_to_multiple(const Divisor& d, std::uint64_t rest, bool zero) {
     std::uint32_t count = 0;
     rest %= d.r;
@@ -453,7 +453,7 @@ void NumberLanguage::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
     const State s = states_[state];
     const Spec& spec = specs_[s.spec];
     const bool plain = spec.plain();
-    auto enter = [&](State next, bool negative) {  // the first digit comes next: all cells of a side
+    auto enter = [&](State next, bool negative) {  // before the first digit: all cells of a side
         next.negative = negative;
         next.live.clear();
         for (std::uint32_t i = 0; i < spec.sides[negative].size(); ++i) {
@@ -501,7 +501,7 @@ void NumberLanguage::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
     if (!plain) out['e'] = out['E'] = exponent_texts(exponents(s));
 }
 
-// What may follow when every value is in a cell.
+// The rest of a number if all values are in a cell.
 ExprId NumberLanguage::free_rest(const State& s) {
     ByteSet signs, e;
     signs.insert('+');
@@ -527,7 +527,7 @@ ExprId NumberLanguage::free_rest(const State& s) {
     }
 }
 
-// Digits (with any zeros in front) of the numbers low..high, neither negative.
+// Digits (with any number of leading zeros) of the numbers low..high, which are not negative.
 ExprId NumberLanguage::counting_texts(std::int64_t low, std::int64_t high) {
     auto byte_range = [&](char a, char b) {
         return exprs_.set(ByteSet::range(static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(b)));
@@ -540,7 +540,7 @@ ExprId NumberLanguage::counting_texts(std::int64_t low, std::int64_t high) {
         for (std::size_t i = head.size(); i-- > 0;) made = exprs_.concat(byte_range(head[i], head[i]), made);
         parts.push_back(made);
     };
-    // Numbers of as many digits as `a`, from a to b.
+    // Numbers from a to b, which have equal numbers of digits.
     auto span = [&](const std::string& a, const std::string& b) {
         std::size_t shared = 0;
         while (shared < a.size() && a[shared] == b[shared]) ++shared;
@@ -561,11 +561,11 @@ ExprId NumberLanguage::counting_texts(std::int64_t low, std::int64_t high) {
     const std::string first = std::to_string(low);
     for (std::size_t size = first.size();; ++size) {
         std::string from = first;
-        if (size > first.size()) {  // 10...0, written so that gcc 12 sees no overlap (its -Wrestrict is wrong about "1" + string)
+        if (size > first.size()) {  // 10...0, in two steps, since gcc 12 gives a false warning (-Wrestrict) for "1" + string
             from.assign(size, '0');
             from.front() = '1';
         }
-        if (high >= kFar) {  // without end: all longer ones too
+        if (high >= kFar) {  // unbounded: all longer numbers too
             span(from, std::string(size, '9'));
             parts.push_back(exprs_.concat(byte_range('1', '9'), exprs_.repeat(digit, static_cast<std::uint32_t>(size), kInfinite)));
             break;

@@ -1,15 +1,15 @@
-// JSON numbers whose exact value lies in one of some cells, read digit by digit.
+// JSON numbers whose exact value is in one of some cells, read digit by digit.
 //
-// For the user: `start` gives the state of no digit read; a state is an expression of the pool (Op::number), so it is a
-// leaf like any other, and a state that exists can be completed. Values are exact decimals of any size; every JSON
-// spelling counts (1.0, 1e2, -0, 10E-1), with NumberText::plain only those without an exponent, and without a fraction
-// where the cell is whole, with NumberText::pointed only those with a fraction or an exponent.
+// For the user: `start` returns the state before the first digit. A state is an expression of the pool (Op::number), like other
+// leaves, and can be completed unless it is kNone. Values are exact decimals of any size; all JSON spellings are accepted (1.0,
+// 1e2, -0, 10E-1), with NumberText::plain only those without an exponent, and without a fraction if the cell has only integers,
+// with NumberText::pointed only those with a fraction or an exponent.
 //
-// For the maintainer: before the exponent, what matters of the digits read is, for each cell that can still be met: how
-// they compare with the digits of its bounds, their remainder by its divisors, and where the decimal point is.
-// States with equal such facts are one state. A cell can be met if a value in it begins with these digits, in some
-// decade; since a value times ten begins with the same digits, a few decades at the ends of the interval tell. From the
-// exponent on the rest is a regular expression: the exponents that lead into a cell are an interval.
+// For the maintainer: before the exponent, the state depends, for each cell that is still possible, on how the digits compare
+// with those of its bounds, on their remainders by its divisors, and on the position of the decimal point. A cell is possible
+// if a value in it begins with these digits, in some decade; since ten times a value begins with the same digits, a few decades
+// at the ends of the interval are enough to decide it. From the exponent on, the rest is a regular expression: the exponents
+// that lead into a cell are an interval.
 #pragma once
 
 #include <algorithm>
@@ -30,22 +30,22 @@ class NumberLanguage {
 public:
     explicit NumberLanguage(ExprTable& exprs) : exprs_(exprs) {}
 
-    // Throws Error(limit) for bounds or divisors too large to count with; kNone: no number fits.
+    // Throws Error(limit) for bounds or divisors that are too large; kNone: there is no such number.
     ExprId start(const List<Cell>& cells, NumberText text);
 
-    // The numbers of a `start` state but one value (and what is not distinguished from it).
+    // The numbers of a `start` state without one value (and those that are not distinguished from it).
     ExprId without(ExprId start, const Decimal& value);
 
-    // Whether endlessly many values are in a cell, of the state of no digit read, as far as is plain.
+    // Whether a cell of a `start` state has infinitely many values, by a sufficient condition.
     bool has_endless_values(std::uint32_t state) const;
 
-    // How many digits the bounds and divisors of a state's cells have at most, written without exponents.
+    // The maximum number of digits of the bounds and divisors of a cell of the state, written without exponents.
     std::uint32_t digits(std::uint32_t state) const;
 
-    // A lower bound of the bytes that a state still needs, by the remainders and the lower bounds of its cells.
+    // A lower bound of the length of a completion, from the remainders and the lower bounds of the cells.
     std::uint32_t least(std::uint32_t state) const;
 
-    // For the pool, of the state that a number expression represents.
+    // For the pool: properties of the state of a number expression.
     bool accepting(std::uint32_t state);
     void derive(std::uint32_t state, std::array<ExprId, 256>& out);
 
@@ -57,17 +57,17 @@ private:
         unsigned prime = 2, excess = 0;  // unit is r * prime^excess
         std::int64_t tens() const { return std::min(twos, fives); }
     };
-    struct Bound {  // of a magnitude: 0.d1d2d3... * 10^(place + 1), no zeros at either end; no digits: there is none
+    struct Bound {  // a magnitude: 0.d1d2d3... * 10^(place + 1), without leading or trailing zeros; no digits: there is no bound
         std::string digits;
         std::int64_t place = 0;
         bool open = false;
         bool given() const { return !digits.empty(); }
     };
-    struct Range {  // a cell on one side of zero
+    struct Range {  // the part of a cell on one side of zero
         Bound low, high;
         std::optional<Divisor> multiple;
-        std::vector<Divisor> others;       // it is no multiple of these
-        std::vector<std::uint64_t> steps;  // of others, in multiples of `multiple`
+        std::vector<Divisor> others;       // values are no multiples of these
+        std::vector<std::uint64_t> steps;  // by divisor in `others`: the multiples of both are these multiples of `multiple`
         bool whole = false;
     };
     struct Spec {
@@ -78,10 +78,10 @@ private:
         List<Cell> cells;
     };
     enum class Phase : std::uint8_t { start, minus, zero, integer, point, fraction };
-    enum class Order : std::uint8_t { equal, less, greater };  // the digits read, to as many of a bound
+    enum class Order : std::uint8_t { equal, less, greater };  // of the digits read, compared with as many digits of a bound
     struct Residue {
         std::uint64_t rest = 0;
-        unsigned lacking = 0;  // factors `prime` that the digits without their zeros lack
+        unsigned lacking = 0;  // number of factors `prime` that the digits without trailing zeros lack
     };
     struct Live {
         std::uint32_t range;
@@ -91,10 +91,11 @@ private:
     struct State {
         std::uint32_t spec = 0;
         Phase phase = Phase::start;
-        bool negative = false, zero = true;                // zero: no digit but 0 was read
-        std::int64_t length = 0, fraction = 0, zeros = 0;  // significant digits, those after the point, zeros at the end
+        bool negative = false, zero = true;  // zero: only digits 0 were read
+        std::int64_t length = 0, fraction = 0,
+                     zeros = 0;  // numbers of significant digits, of digits after the point, and of trailing zeros
         std::vector<Live> live;
-        std::string digits;  // without zeros at the end; only where a cell needs them
+        std::string digits;  // without trailing zeros; empty if no cell needs them
     };
     struct Interval {
         std::int64_t low, high;

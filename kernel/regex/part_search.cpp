@@ -1,7 +1,7 @@
 // The search for a text of an intersection or difference (part_search.h).
 //
 // A state of the search is a list of expressions: those that must match the text, and those that must not. Its successors come
-// from the rows of these expressions, so the search makes no expression for the state itself. If a language of JSON strings
+// from the rows of these expressions, so the search constructs no expression for the state itself. If a language of JSON strings
 // contains with each text all its spellings, the search uses only the shortest spelling of each character. Empty states are cached.
 #include "guideway/regex/part_search.h"
 
@@ -20,7 +20,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kNot = 0x80000000;  // the bit of a part that must not match the text
-constexpr std::uint32_t kMaxSum = 200;      // summands, at most, of a sum whose bytes are examined
+constexpr std::uint32_t kMaxSum = 200;      // maximum number of parts of an alternation whose bytes are examined
 constexpr std::uint64_t kStateWork = 20, kJointWork = 1000;
 
 // The position inside the spelling of a character. `anywhere`: the search tries all spellings and does not track the position.
@@ -83,9 +83,8 @@ const std::vector<std::uint8_t>& PartSearch::bytes_of_classes(std::uint32_t clas
 
 ExprId PartSearch::after(ExprId part, std::uint8_t byte) { return dfa_.target(dfa_.row(dfa_.raw_row(part)), byte); }
 
-// Calls f(bytes, what follows) for each way to continue from `heads_`, which are inside the escape of a character. What comes
-// after the character is ignored. Expressions other than sets, their products and their sums are treated as if any byte could
-// follow.
+// Calls f(bytes, rest) for each continuation of `heads_`, which are inside the escape of a character. Texts after the character are
+// ignored. For expressions other than sets, their concatenations and alternations, f gets all bytes.
 template <class F>
 void PartSearch::for_each_derivative(F&& f) {
     std::vector<ExprId> todo;
@@ -118,8 +117,8 @@ bool PartSearch::begins(const ByteSet& bytes) {
 
 void PartSearch::follow(const ByteSet& bytes) {
     std::vector<ExprId> made;
-    for_each_derivative([&](const ByteSet& here, ExprId behind) {
-        if (here.meets(bytes)) made.push_back(behind);
+    for_each_derivative([&](const ByteSet& here, ExprId rest) {
+        if (here.meets(bytes)) made.push_back(rest);
     });
     heads_ = std::move(made);
 }
@@ -167,7 +166,7 @@ bool PartSearch::flatten() {
 }
 
 // Whether one of `parts_`, outside of escapes, needs a byte that another never matches. This decides many searches at their
-// start, for example the search for a date with a wrong letter (decision 7). Large sums are not examined, because that would cost
+// start, for example the search for a date with a wrong letter (decision 7). Large alternations are not examined: this would cost
 // more than the search.
 bool PartSearch::lacks_bytes() {
     if (!exprs_.limits().tuning.needed_bytes) return false;
@@ -248,7 +247,8 @@ void PartSearch::see(std::uint32_t place, std::uint32_t depth, std::uint32_t par
     }
 }
 
-void PartSearch::go_on(const Seen& here, std::uint32_t at) {
+// Adds the successors of a state.
+void PartSearch::expand(const Seen& here, std::uint32_t at) {
     const Listed list = lists_[here.list];
     const std::uint32_t place = listed_[list.begin + list.count - 1];
     std::vector<std::uint32_t> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
@@ -293,7 +293,7 @@ bool PartSearch::search(ExprId start, bool any, std::size_t most) {
         const Seen here = seen_[at];
         if (depths_[here.list] < here.depth) continue;
         if (seen_.size() > most) return false;
-        go_on(here, at);
+        expand(here, at);
     }
     if (best_ == kInfinite)
         for (const Listed& list : lists_) keep(list, false);
@@ -301,7 +301,7 @@ bool PartSearch::search(ExprId start, bool any, std::size_t most) {
 }
 
 std::uint32_t PartSearch::shortest(ExprId start, std::size_t most) {
-    const Turn turn(*this);
+    const Session session(*this);
     if (!search(start, false, most))
         throw SearchLimit(over_limit(most, "states in the search for a text of an intersection or complement",
                                      "use fewer or simpler patterns that apply to the same text")
@@ -311,7 +311,7 @@ std::uint32_t PartSearch::shortest(ExprId start, std::size_t most) {
 }
 
 bool PartSearch::is_nonempty(ExprId start, std::size_t most) {
-    const Turn turn(*this);
+    const Session session(*this);
     if (!search(start, true, most / 4)) return shortest(start, most) != kInfinite;
     if (best_ == kInfinite) return false;
     std::uint32_t at = best_at_;
@@ -337,7 +337,7 @@ void PartSearch::keep(const Listed& list, bool alive) {
     known_ids_.add(list.hash, static_cast<std::uint32_t>(known_.size() - 1));
 }
 
-// Stores the lengths of all states on the path: a caller who follows a shortest text asks again after each byte.
+// Stores the lengths of all states on the path: a caller that follows a shortest text needs them after each byte.
 void PartSearch::keep_path() {
     for (std::uint32_t at = best_at_;; at = seen_[at].parent) {
         const Seen here = seen_[at];

@@ -1,8 +1,8 @@
 // Whether an intersection or difference has a text: a search over the states of its parts.
 //
-// For the maintainer: a search state has the states of the positive parts, those of the complemented parts (a bit is set),
-// and the place inside an encoded character. A* (Hart, Nilsson and Raphael 1968); the heuristic is the largest shortest
-// length of a positive part. If any text suffices, it is greedy best-first, up to the first state known to be non-empty.
+// For the maintainer: a search state has the states of the positive parts, those of the complemented parts (marked by a bit),
+// and the position inside an encoded character. A* (Hart, Nilsson and Raphael 1968); the heuristic is the largest shortest
+// length of a positive part. If any text is enough, it is greedy best-first, up to the first state known to be nonempty.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 
 namespace guideway {
 
-// What one search has seen so far.
+// The data of one search.
 struct SearchState {
-    struct Listed {  // of parts, and a place after them
+    struct Listed {  // a list of parts, with a position inside a character after them
         std::uint32_t begin, count;
         std::uint64_t hash;
     };
@@ -27,7 +27,7 @@ struct SearchState {
         std::uint32_t list, depth, parent;
     };
     struct Task {
-        std::uint32_t least, at;  // bytes at least; in seen_: of equals the last
+        std::uint32_t least, at;  // a lower bound of the length; a position in `seen_`: among equals, the last is first
     };
     std::vector<Listed> lists_;
     std::vector<std::uint32_t> listed_, depths_;
@@ -35,7 +35,7 @@ struct SearchState {
     std::vector<Seen> seen_;
     std::vector<Task> tasks_;
     std::uint32_t best_ = kInfinite, best_at_ = 0;
-    bool any_ = false;  // any text will do
+    bool any_ = false;  // any text is enough
     std::vector<std::uint32_t> parts_, flat_;
     std::vector<ExprId> heads_;  // of `has_escapes`
 };
@@ -46,12 +46,12 @@ class LazyDfa;
 class PartSearch : SearchState {
 public:
     PartSearch(ExprTable& exprs, LazyDfa& dfa, ByteFacts& byte_facts) : exprs_(exprs), dfa_(dfa), byte_facts_(byte_facts) {}
-    // Bytes of a shortest text of an intersection, a difference, a complement or a number; kInfinite if there is none.
+    // Length of a shortest text of an intersection, a difference, a complement or a number; kInfinite if there is none.
     // Throws SearchLimit after `most` states.
     std::uint32_t shortest(ExprId start, std::size_t most);
     // Whether there is one. Throws the same.
     bool is_nonempty(ExprId start, std::size_t most);
-    // Whether a character that can only be written as an escape may come next; perhaps too often.
+    // Whether the next character may be one that can only be written as an escape. May return true in other cases.
     bool has_escapes(ExprId part);
     std::size_t bytes() const {
         return (listed_.capacity() + known_parts_.size()) * 4 + known_.size() * sizeof(Known) + known_ids_.bytes() + bytes_.size() * 48 +
@@ -59,22 +59,22 @@ public:
     }
 
 private:
-    // Begins a search. Another may be open: a step of a value steps a machine, which asks whether something lives.
-    class Turn {
+    // Begins a search. Another may be in progress: a step of a composite value steps a machine, which needs other searches.
+    class Session {
     public:
-        explicit Turn(PartSearch& all) : all_(all) {
+        explicit Session(PartSearch& all) : all_(all) {
             if (all_.open_) before_ = std::make_unique<SearchState>(std::exchange(static_cast<SearchState&>(all_), {}));
             ++all_.open_;
         }
-        ~Turn() {
+        ~Session() {
             --all_.open_;
             if (before_) static_cast<SearchState&>(all_) = std::move(*before_);
         }
-        Turn(const Turn&) = delete;
+        Session(const Session&) = delete;
 
     private:
         PartSearch& all_;
-        std::unique_ptr<SearchState> before_;  // the one that is open
+        std::unique_ptr<SearchState> before_;  // data of the search in progress
     };
     struct Known {
         Listed list;
@@ -92,7 +92,7 @@ private:
     bool flatten();
     bool lacks_bytes();
     void see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent);
-    void go_on(const Seen& here, std::uint32_t at);
+    void expand(const Seen& here, std::uint32_t at);
     bool search(ExprId start, bool any, std::size_t most);
     void keep(const Listed& list, bool alive);
     void keep_path();
@@ -101,12 +101,12 @@ private:
     LazyDfa& dfa_;
     ByteFacts& byte_facts_;
     FlatMap<ExprId, bool, NumberHash> escapes_;
-    std::unordered_map<std::uint64_t, std::uint32_t> joint_;  // classes of bytes that neither of two tells apart
-    std::vector<std::vector<std::uint8_t>> bytes_;            // by classes: a byte of each
-    std::vector<Known> known_;                                // lists without a text, and some with one
+    std::unordered_map<std::uint64_t, std::uint32_t> joint_;  // by two numbers of classes: the classes that neither distinguishes
+    std::vector<std::vector<std::uint8_t>> bytes_;            // by number of classes: a byte of each class
+    std::vector<Known> known_;                                // states with an empty language, and some others
     std::vector<std::uint32_t> known_parts_;
     InternTable known_ids_;
-    unsigned open_ = 0;  // searches, one inside another
+    unsigned open_ = 0;  // number of nested searches
 };
 
 }  // namespace guideway

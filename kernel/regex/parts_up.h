@@ -1,4 +1,4 @@
-// A loop over an expression and all that it is made of.
+// A loop over an expression and its parts, parts first.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@
 
 namespace guideway {
 
-// Calls make(e, its parts) for e and what it is made of, parts first, with a worklist instead of recursion. fixed(e): its
-// parts do not matter; known(e): it was made before.
+// Calls make(e, parts of e) for e and its parts, parts first, with a worklist instead of recursion. fixed(e): e and its parts need
+// no call; known(e): the call for e was made before.
 template <class Fixed, class Known, class Make>
 void from_parts_up(ExprTable& exprs, ExprId e, Fixed&& fixed, Known&& known, Make&& make) {
     if (fixed(e) || known(e)) return;
     struct Waiting {
         ExprId expr;
-        bool open;  // its parts were above it
+        bool open;  // its parts were added to the worklist
     };
     std::vector<Waiting> todo{{e, false}};
     std::vector<ExprId> parts;
     while (!todo.empty()) {
         const auto [at, open] = todo.back();
-        if (!open && known(at)) {  // it waited in two places
+        if (!open && known(at)) {  // it was in the worklist twice
             todo.pop_back();
             continue;
         }

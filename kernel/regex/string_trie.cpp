@@ -98,7 +98,7 @@ std::uint32_t StringTrie::intern(ExprId end, std::span<const Edge> edges, Encodi
     return id;
 }
 
-// The first place of a chain of at least one character, kMostChained at most.
+// The first position of a chain of 1 to kMostChained characters.
 std::uint32_t StringTrie::chained(std::u32string_view characters, std::uint32_t below) {
     std::uint64_t h = mix(characters.size(), below);
     for (const char32_t c : characters) h = (h ^ c) * 0x9e3779b97f4a7c15ULL;
@@ -118,7 +118,7 @@ std::uint32_t StringTrie::chained(std::u32string_view characters, std::uint32_t 
     return id;
 }
 
-// The edge by the first of these characters, which lead to the node.
+// The edge of the first of these characters, on a path to the node `below`.
 StringTrie::Edge StringTrie::chain(std::u32string_view characters, std::uint32_t below, Encoding spelling) {
     while (characters.size() - 1 > kMostChained) {
         const Edge last{characters[characters.size() - kMostChained - 1],
@@ -138,7 +138,7 @@ std::uint32_t StringTrie::make_one(const Entry& text, Encoding spelling) {
     return intern(kNone, {&edge, 1}, spelling);
 }
 
-// Along the path of the current text, from sorted ones: a level for each place where texts end or part.
+// Builds the trie from sorted texts. `path` has a level for each position of the current text where texts end or diverge.
 std::uint32_t StringTrie::make(std::vector<Entry> texts, Encoding spelling) {
     if (texts.size() == 1) return make_one(texts[0], spelling);
     std::erase_if(texts, [](const Entry& text) { return has_no_spelling(text.characters); });
@@ -175,18 +175,18 @@ std::uint32_t StringTrie::make(std::vector<Entry> texts, Encoding spelling) {
     return close(path[0]);
 }
 
-// Of an edge: the characters up to the next node, which `at` becomes.
-std::u32string StringTrie::way(const Edge& edge, std::uint32_t& at) const {
+// The characters of an edge up to the next node. Sets `at` to this node.
+std::u32string StringTrie::path_of(const Edge& edge, std::uint32_t& at) const {
     std::u32string made{edge.first};
     for (at = edge.second; left(at); at = edges(at).begin()->second) made.push_back(character(at));
     return made;
 }
 
-// Copies the nodes on the way of the text, and shares the rest.
+// Copies the nodes on the path of the text, and shares the others.
 std::uint32_t StringTrie::plus(std::uint32_t node, const std::u32string& text, ExprId end, Encoding spelling) {
     if (has_no_spelling(text)) return node;
     const std::u32string_view all = text;
-    std::vector<std::pair<std::uint32_t, std::size_t>> path;  // nodes, and where in the text they are
+    std::vector<std::pair<std::uint32_t, std::size_t>> path;  // nodes, and their positions in the text
     std::size_t depth = 0;
     const auto edges_of = [&](const Node& n) {
         exprs_.fuel().spend(10 + n.count);
@@ -211,7 +211,7 @@ std::uint32_t StringTrie::plus(std::uint32_t node, const std::u32string& text, E
             break;
         }
         std::uint32_t next;
-        const std::u32string passed = way(*edge, next);
+        const std::u32string passed = path_of(*edge, next);
         const std::u32string_view left = all.substr(depth);
         const auto common = static_cast<std::size_t>(std::ranges::mismatch(passed, left).in1 - passed.begin());
         if (common == passed.size()) {
@@ -220,7 +220,7 @@ std::uint32_t StringTrie::plus(std::uint32_t node, const std::u32string& text, E
             at = next;
             continue;
         }
-        std::vector<Edge> both{chain(std::u32string_view(passed).substr(common), next, spelling)};  // the ways part inside a chain
+        std::vector<Edge> both{chain(std::u32string_view(passed).substr(common), next, spelling)};  // the texts diverge inside a chain
         if (common < left.size()) both.push_back(rest(depth + common));
         std::sort(both.begin(), both.end());
         *edge = chain(left.substr(0, common), intern(common < left.size() ? kNone : end, both, spelling), spelling);

@@ -1,13 +1,13 @@
 // Finite sets of texts as tries of characters; each text continues with an expression, its end.
 //
-// For the user: a node of a trie and a `DecoderState` (what was read of a character whose spelling is not over) are a state of
-// an automaton over bytes, as `LazyDfa` wants it: `next`, `live`, `shortest`. Nothing is spelled out: a character is
-// decoded as its bytes come, in whichever of its spellings, so a set of names costs as many nodes as it has characters.
+// For the user: a node of a trie and a `DecoderState` (the state inside a character) are a state of an automaton over bytes with the
+// functions that `LazyDfa` needs: `next`, `live`, `shortest`. Spellings are not expanded: bytes are decoded to characters, in any
+// spelling, so a set of keys needs one cell for each character.
 //
-// For the maintainer: most characters of a set of names lie on a way without branches. Such a way is a chain, of a cell
-// for each character, that is interned as a whole; a node is made where a text ends or texts part. A number names a node or
-// a place inside a chain. Nodes are interned: equal sets that `make` and `plus` give have equal numbers. Ends are neither
-// boolean nor endless, nor do they count; they are alive. Not thread safe, like the pool.
+// For the maintainer: most characters of a set of keys are on a path without branches. Such a path is a chain, with a cell
+// for each character, that is interned as a whole; there are nodes only where a text ends or texts diverge. A number denotes a
+// node or a position in a chain. Nodes are interned: equal sets from `make` and `plus` have equal numbers. Ends are finite,
+// nonempty, and neither boolean nor bounded (`may_end_strings`). Not thread safe, like the pool.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace guideway {
 
 class StringTrie {
 public:
-    struct Step {  // to a node's child, or on inside a character; or neither
+    struct Step {  // a child, or a state inside a character at the same node; or neither
         std::uint32_t node = 0;
         DecoderState part = 0;
     };
@@ -44,37 +44,37 @@ public:
         cells_.push_back(0);
     }
 
-    // Texts with a surrogate in them are none.
+    // The set of these texts. Texts with a surrogate are left out.
     std::uint32_t make(std::vector<Entry> texts, Encoding spelling);
-    // `node` is one that these two gave, or kNowhere.
+    // The set with one more text. `node`: a result of `make` or `plus`, or kNoEntries.
     std::uint32_t plus(std::uint32_t node, const std::u32string& text, ExprId end, Encoding spelling);
-    // All texts, `tail` after each.
+    // All texts, with their ends.
     std::vector<Entry> texts(std::uint32_t node) const;
 
-    // The text of a node that has one.
+    // The text of a node with a single text.
     Entry only_text(std::uint32_t node) const;
 
-    // By a byte of a character; what a text's end takes is not looked at.
+    // The step by a byte of a character. The ends of texts are not considered.
     Step next(std::uint32_t node, DecoderState part, std::uint8_t byte) const;
     void live(std::uint32_t node, DecoderState part, ByteSet& made) const;
     std::uint32_t shortest(std::uint32_t node, DecoderState part) const;
 
     ExprId end(std::uint32_t node) const { return left(node) ? kNone : nodes_[cells_[node]].end; }  // kNone: no text ends here
     Encoding spelling(std::uint32_t node) const { return static_cast<Encoding>(below(node).spelling); }
-    ExprId only_tail(std::uint32_t node) const { return below(node).ends; }      // what all its texts end in; kNone: in different ones
-    bool is_end(std::uint32_t node) const { return children(node) == 0; }        // nothing but the empty text, and its end
-    bool is_plain(std::uint32_t node) const { return below(node).plain; }        // no end holds more than the empty text
+    ExprId only_tail(std::uint32_t node) const { return below(node).ends; }  // the end of all its texts; kNone: they have different ends
+    bool is_end(std::uint32_t node) const { return children(node) == 0; }    // it has only the empty text, with its end
+    bool is_plain(std::uint32_t node) const { return below(node).plain; }    // all ends are the empty text
     bool ends_spelled(std::uint32_t node) const { return below(node).spelled; }  // all ends are pieces of JSON strings
-    // The greatest label that its texts lead to, kNoLabel if there is none; `below`: not counting the empty text.
+    // The greatest label that its texts lead to, kNoLabel if there is none; `last_label_below`: without the empty text.
     std::uint32_t last_label(std::uint32_t node) const { return below(node).label; }
     std::uint32_t last_label_below(std::uint32_t node, DecoderState part) const;
     std::uint32_t children(std::uint32_t node) const { return left(node) ? 1 : nodes_[cells_[node]].count; }
-    std::uint32_t count(std::uint32_t node) const { return below(node).texts; }  // of texts
-    std::uint32_t characters(std::uint32_t node) const {                         // of all its texts, and one for each
+    std::uint32_t count(std::uint32_t node) const { return below(node).texts; }  // number of texts
+    std::uint32_t characters(std::uint32_t node) const {  // number of characters of all texts, plus one for each text
         return sum(below(node).characters, multiply(below(node).texts, left(node)));
     }
-    std::uint16_t depth(std::uint32_t node) const { return below(node).depth; }  // of its ends
-    // Calls f(child, bytes of its character's shortest spelling from the part on) for each child that the part may become.
+    std::uint16_t depth(std::uint32_t node) const { return below(node).depth; }  // maximum depth of its ends
+    // Calls f(child, length of the rest of the shortest spelling of its character) for each child that `part` can lead to.
     template <class F>
     void each_child(std::uint32_t node, DecoderState part, F&& f) const {
         each_edge(node, part, [&](const Edge& edge) { f(edge.second, bytes_left(spelling(node), part, edge.first)); });
@@ -97,7 +97,7 @@ public:
             }
         }
     }
-    // How many texts come before those that continue with this child, in the order of all.
+    // The number of texts that are sorted before the texts of this child.
     std::uint32_t texts_before(std::uint32_t node, std::uint32_t child) const {
         std::uint32_t made = end(node) != kNone;
         for (const Edge& edge : edges(node)) {
@@ -124,7 +124,7 @@ public:
 private:
     using Edge = std::pair<char32_t, std::uint32_t>;
     struct Node {
-        ExprId end = kNone, ends = kNone;    // its own; that of all its texts, if it is one
+        ExprId end = kNone, ends = kNone;    // end: of the text that ends here; ends: of all texts, if they are equal
         std::uint32_t first = 0, count = 0;  // edges, by character
         std::uint32_t shortest = kInfinite, texts = 0, characters = 0;
         std::uint16_t depth = 0;
@@ -133,13 +133,13 @@ private:
         std::uint32_t label = kNoLabel;
     };
 
-    class Edges {  // of a node; or the one of a place in a chain
+    class Edges {  // the edges of a node, or the single edge of a position in a chain
     public:
         explicit Edges(std::span<const Edge> some) : some_(some.data()), count_(some.size()) {}
         explicit Edges(const Edge& one) : one_(one), count_(1) {}
         const Edge* begin() const { return some_ ? some_ : &one_; }
         const Edge* end() const { return begin() + count_; }
-        // The first whose character is this one or a later one.
+        // The first edge whose character is at least `c`.
         const Edge* from(char32_t c) const {
             return std::lower_bound(begin(), end(), c, [](const Edge& e, char32_t value) { return e.first < value; });
         }
@@ -150,14 +150,14 @@ private:
         std::size_t count_;
     };
 
-    // A cell holds the index of a node; or, in a chain, a character, and how many it still is to the chain's end. After a
-    // chain's last cell is the number of the node below.
+    // A cell has the index of a node; or, in a chain, a character and the number of cells to the end of the chain. After the last
+    // cell of a chain is the number of the node below.
     static constexpr std::uint32_t kInside = 1u << 31;
     static constexpr unsigned kCharacterBits = 21;
     static constexpr std::size_t kMostChained = 1023;
     std::uint32_t left(std::uint32_t at) const { return cells_[at] & kInside ? cells_[at] >> kCharacterBits & kMostChained : 0; }
     char32_t character(std::uint32_t at) const { return cells_[at] & ((1u << kCharacterBits) - 1); }
-    // Of a chain what it leads to.
+    // A node, or the node below a chain.
     const Node& below(std::uint32_t at) const {
         const std::uint32_t more = left(at);
         return nodes_[cells_[more ? cells_[at + more] : at]];
@@ -181,7 +181,7 @@ private:
     std::uint32_t intern(ExprId end, std::span<const Edge> edges, Encoding spelling);
     Edge chain(std::u32string_view characters, std::uint32_t below, Encoding spelling);
     std::uint32_t chained(std::u32string_view characters, std::uint32_t below);
-    std::u32string way(const Edge& edge, std::uint32_t& at) const;
+    std::u32string path_of(const Edge& edge, std::uint32_t& at) const;
 
     ExprTable& exprs_;
     SegmentedVector<Node> nodes_;

@@ -1,4 +1,4 @@
-// How expressions begin and end, and their parts (structure.h).
+// The structure of expressions (structure.h).
 #include "guideway/regex/structure.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool has_summand(ExprTable& exprs, ExprId e, ExprId summand) {
 }
 
 bool ends_in(const ExprTable& exprs, ExprId e, std::uint8_t byte) {
-    constexpr int kSteps = 256;  // a product of thousands of parts is queried for each of its states
+    constexpr int kSteps = 256;  // a limit, since a concatenation of thousands of parts is examined in each of its states
     bool all = true;
     each_part(exprs, e, [&](ExprId last) {
         Expr x = exprs[last];
@@ -54,7 +54,7 @@ bool leads_as_far(ExprTable& exprs, ExprId e, ExprId next) {
 
 // Keys that have one text, as most have, are united to one set of texts.
 ExprId unite_labelled(ExprTable& exprs, const std::vector<std::pair<ExprId, std::uint32_t>>& keys) {
-    std::map<std::pair<ExprId, Encoding>, std::vector<StringTrie::Entry>> texts;  // by the quote before them
+    std::map<std::pair<ExprId, Encoding>, std::vector<StringTrie::Entry>> texts;  // by the opening quote and the spelling
     std::vector<ExprId> made;
     for (const auto& [key, number] : keys) {
         const Expr x = exprs[key];
@@ -106,7 +106,7 @@ ExprId split_layers(ExprTable& exprs, ExprId e, std::vector<Layer>& made) {
     }
 }
 
-// An ambiguous counter may have thousands of open alternatives. A shortest text needs only one of them.
+// An ambiguous counter can have thousands of alternatives. A shortest text needs only one of them.
 ExprId cheapest_alternatives(ExprTable& exprs, ExprId e) {
     while (!exprs[e].boolean) {
         const Expr whole = exprs[e], x = whole.op == Op::concatenation ? exprs[whole.a] : whole;

@@ -1,4 +1,4 @@
-// What an expression looks like: how it begins and ends, and its parts.
+// The structure of expressions: head, tail, first and last bytes, parts.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace guideway {
 
-// The head of a product and what follows it; of other expressions, all and nothing.
+// The head and tail of a concatenation; for other expressions, e and kEmpty.
 inline std::pair<ExprId, ExprId> head_and_tail(const ExprTable& exprs, ExprId e) {
     const Expr& x = exprs[e];
     return x.op == Op::concatenation ? std::pair{ExprId{x.a}, ExprId{x.b}} : std::pair{e, kEmpty};
@@ -20,7 +20,7 @@ inline bool is_byte(const ExprTable& exprs, ExprId e, std::uint8_t byte) {
     return exprs[e].op == Op::set && exprs.bytes_of(exprs[e].a) == ByteSet::range(byte, byte);
 }
 
-// What follows a byte that all texts begin with, if it is written so; else kNone.
+// The tail of a concatenation whose head is a byte; else kNone.
 inline ExprId after_byte(const ExprTable& exprs, std::uint8_t byte, ExprId e) {
     const auto [head, tail] = head_and_tail(exprs, e);
     return exprs[e].op == Op::concatenation && is_byte(exprs, head, byte) ? tail : kNone;
@@ -29,7 +29,7 @@ inline ExprId after_byte(const ExprTable& exprs, std::uint8_t byte, ExprId e) {
 // The number of a label, or kNoLabel.
 inline std::uint32_t label_of(const ExprTable& exprs, ExprId e) { return exprs[e].op == Op::label ? exprs[e].a : kNoLabel; }
 
-// What a product begins with; of a repetition, also at the beginning of a product, what is repeated; none of others.
+// The body of a repetition, or of one that is the head of a concatenation; the head of other concatenations; else kNone.
 inline ExprId head_of(const ExprTable& exprs, ExprId e) {
     const ExprId head = head_and_tail(exprs, e).first;
     return exprs[head].op == Op::repetition ? ExprId{exprs[head].a} : head != e ? head : kNone;
@@ -40,16 +40,16 @@ inline bool is_difference(const ExprTable& exprs, ExprId e) { return exprs[head_
 // Whether it can be the end of texts (string_trie.h).
 inline bool may_end_strings(const Expr& x) { return x.known_finite && !x.boolean && !x.bounded && !x.rowless; }
 
-// Whether it is a set of bytes, a label, or both: what may come after a single text.
+// Whether it is a set of bytes, a label, or both: an end that can be joined to a single text.
 bool is_quote(const ExprTable& exprs, ExprId e);
 
-// A copy of the parts of an alternation or intersection: making expressions moves them.
+// A copy of the parts of an alternation or intersection: constructing expressions invalidates the original.
 inline std::vector<ExprId> parts_of(const ExprTable& exprs, ExprId e) {
     const std::span<const ExprId> parts = exprs.parts(exprs[e]);
     return {parts.begin(), parts.end()};
 }
 
-// Calls f(part) for each part of a sum, f(e) where e is none, until f returns true.
+// Calls f(part) for each part of an alternation, or f(e) for another expression, until f returns true.
 template <class F>
 void each_part(const ExprTable& exprs, ExprId e, F&& f) {
     const Expr x = exprs[e];
@@ -59,7 +59,7 @@ void each_part(const ExprTable& exprs, ExprId e, F&& f) {
         }
 }
 
-// The same of a product, too, that begins with a sum of few: each part with what follows the sum, which it makes.
+// The same, and for a concatenation whose head is a small alternation: each part with the tail, as a new expression.
 template <class F>
 void each_summand(ExprTable& exprs, ExprId e, F&& f) {
     constexpr std::uint32_t kMaxSummands = 8;
@@ -69,30 +69,29 @@ void each_summand(ExprTable& exprs, ExprId e, F&& f) {
     }
 }
 
-// Whether `summand` is a summand of e, or e itself.
+// Whether `summand` is a part of the alternation e, or e itself.
 bool has_summand(ExprTable& exprs, ExprId e, ExprId summand);
 
-// Whether all texts of e end in a byte, as far as can be seen.
+// Whether all texts of e end in a byte, by a sufficient condition.
 bool ends_in(const ExprTable& exprs, ExprId e, std::uint8_t byte);
 
-// Whether a set of texts and what is left of it after a character hold the same ones: none has ended, none is left out.
+// Whether a set of texts and its derivative have the same texts: none has ended, and none was excluded.
 bool leads_as_far(ExprTable& exprs, ExprId e, ExprId next);
 
-// Any of some keys, each before its label.
+// The alternation of some keys, each before its label.
 ExprId unite_labelled(ExprTable& exprs, const std::vector<std::pair<ExprId, std::uint32_t>>& keys);
 
 // The expression without alternatives at its beginning that no shortest text needs. May keep some of them.
 ExprId cheapest_alternatives(ExprTable& exprs, ExprId e);
 
-// What a difference, perhaps after sets of bytes, is taken from; none of others.
+// The first operand of a difference, with sets of bytes that may be before it; kNone for others.
 ExprId taken_from(ExprTable& exprs, ExprId e);
 
-// Of nested differences, each perhaps before a tail: the texts taken away, what follows them, and (before a tail) what
-// they are taken from.
+// One of nested differences: the excluded texts, the tail after the difference, and its first operand (kNone without a tail).
 struct Layer {
     ExprId texts, tail, head;
 };
-// What all of them are taken from; e itself, and no layers, where it is no difference.
+// The innermost first operand; e itself, and no layers, if it is no difference.
 ExprId split_layers(ExprTable& exprs, ExprId e, std::vector<Layer>& made);
 
 }  // namespace guideway

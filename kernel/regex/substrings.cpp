@@ -11,8 +11,8 @@ namespace guideway {
 
 namespace {
 
-constexpr std::uint32_t kScanned = 2048;      // beginnings that are looked at one by one
-constexpr std::uint64_t kCharacterWork = 20;  // of a character of a text: about 0.2 us
+constexpr std::uint32_t kScanned = 2048;      // maximum size of an interval that is scanned
+constexpr std::uint64_t kCharacterWork = 20;  // for a character of a text: about 0.2 us
 
 }  // namespace
 
@@ -95,7 +95,7 @@ std::uint32_t Substrings::intern(const Interval& at) {
     return id;
 }
 
-// Where beginnings of an interval go on by characters of a span.
+// The part of an interval whose next character is in a span.
 std::pair<std::uint32_t, std::uint32_t> Substrings::narrowed(const Source& source, const Interval& at, char32_t first,
                                                              char32_t last) const {
     if (at.depth == 0) {
@@ -116,7 +116,7 @@ std::pair<std::uint32_t, std::uint32_t> Substrings::narrowed(const Source& sourc
     };
     const std::uint32_t low = place(at.low, at.high, static_cast<std::uint32_t>(first) + 1);
     if (low == at.high || symbol(source, all[low], at.depth) > static_cast<std::uint32_t>(last) + 1) return {low, low};
-    // Mostly few beginnings go on in one way: the end is looked for near the beginning first.
+    // Usually few occurrences have the same next character: an exponential search finds the end near the begin.
     const std::uint32_t beyond = static_cast<std::uint32_t>(last) + 2;
     std::uint32_t step = 1, from = low;
     while (from + step < at.high && symbol(source, all[from + step], at.depth) < beyond) {
@@ -143,7 +143,7 @@ template <class F>
 bool Substrings::each_next(const Interval& at, char32_t first, char32_t last, F&& f) const {
     const Source& source = source_of(at);
     if (at.high == 0) {
-        if (at.low >= source.text.size()) return false;  // no character comes next; a span can end beyond the last one
+        if (at.low >= source.text.size()) return false;  // at the end of the text
         const char32_t c = source.text[at.low];
         return c >= first && c <= last && f(c);
     }
@@ -206,7 +206,7 @@ void Substrings::live(const Interval& at, DecoderState part, ByteSet& made) cons
 
 void Substrings::live(std::uint32_t state, DecoderState part, ByteSet& made) const { live(states_[state], part, made); }
 
-// Whether a beginning ends here. All that go on by the same character end, or none: so a few are looked at.
+// Whether a substring can end here. Of occurrences with the same next character, all can end here or none: so few are examined.
 bool Substrings::ends(const Interval& at) const {
     const Source& source = source_of(at);
     if (at.depth == 0) return source.empty;
@@ -225,7 +225,7 @@ bool Substrings::ends(const Interval& at) const {
 
 bool Substrings::ends(std::uint32_t state) const { return ends(states_[state]); }
 
-// Bytes from here to the nearest end. Large intervals are divided by their next character, the shortest first.
+// The number of bytes to the nearest end. Large intervals are divided by their next character, breadth-first.
 std::uint32_t Substrings::cheapest(const Source& source, const Interval& start) const {
     struct Open {
         Interval at;

@@ -1,17 +1,17 @@
 // The substrings of a text as an automaton over bytes, in every spelling of their characters.
 //
-// For the user: `make` gives the state of no character read. A state is an expression of the pool (Op::substring), so it
-// is an automaton as `LazyDfa` wants it: `next`, `live`, `shortest`, `ends`. Every state can be completed.
+// For the user: `make` returns the state before the first character. A state is an expression of the pool (Op::substring), with
+// the functions that `LazyDfa` needs: `next`, `live`, `shortest`, `ends`. Every state can be completed.
 //
-// A substring begins at a place with `kBegins` and ends at a place with `kEnds`: these flags decide about word boundaries.
-// What follows the last end is left out, so a substring that was begun can always be completed. Characters may have
+// A substring begins at a position with `kBegins` and ends at a position with `kEnds`: these flags express word boundaries.
+// The text after the last end is left out, so each beginning of a substring can be completed. Characters may have
 // variants, which count as the same character (letters of the other case).
 //
-// For the maintainer: the beginnings are kept in the lexicographical order of their suffixes (a sparse suffix array). The
-// beginnings that a text can have are an interval of them, and a character narrows it by binary search. One beginning
-// alone is kept as the place in the text that comes next. A state with many beginnings is measured once: its interval is
-// searched by levels, and scanned where it is small. Memory is 4 bytes for a character of the text, 4 for its cost, and 4
-// for each beginning. Not thread safe, like the pool.
+// For the maintainer: the start positions are kept in the lexicographical order of their suffixes (a sparse suffix array). The
+// start positions of all occurrences of a text are an interval of them, and a character narrows it by binary search. A single
+// occurrence is stored as the next position in the text. The shortest completion of a state with many occurrences is computed once:
+// the interval is searched breadth-first, and scanned if it is small. Memory is 4 bytes for a character of the text, 4 for its
+// cost, and 4 for each start position. Not thread safe, like the pool.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@
 
 namespace guideway {
 
-// Flags of the characters of a text: a substring may begin there, or end before it.
+// Flags of the characters of a text: a substring can begin at it, or end before it.
 inline constexpr std::uint32_t kBegins = 1, kEnds = 2;
 
 class Fuel;
@@ -38,29 +38,31 @@ public:
 
     struct Text {
         std::u32string characters;
-        std::vector<std::uint8_t> flags;                      // kBegins, kEnds: of each character, and of the end
-        std::vector<std::pair<char32_t, char32_t>> variants;  // of a character, sorted: the variant, the character of the text
-        bool empty = false;                                   // whether the empty text is one of them
+        std::vector<std::uint8_t> flags;                      // kBegins, kEnds: for each character, and for the end of the text
+        std::vector<std::pair<char32_t, char32_t>> variants;  // sorted pairs: a variant, and the character of the text
+        bool empty = false;                                   // whether the empty text is one of the substrings
     };
-    struct Interval {  // beginnings [low, high), of which `depth` characters were read; `high` 0: one alone, at the place `low`
+    // The occurrences [low, high) in the suffix array, after `depth` characters; `high` 0: one occurrence, with `low` as the next
+    // position in the text.
+    struct Interval {
         std::uint32_t source, low, high, depth;
         bool operator==(const Interval&) const = default;
     };
 
     explicit Substrings(Fuel& fuel) : fuel_(fuel) { states_.push_back({}); }
 
-    // kNowhere: there are none.
+    // kNowhere: there are no substrings.
     std::uint32_t make(Text&& text, Encoding spelling);
-    // By a byte of a character.
+    // The step by a byte of a character.
     std::pair<std::uint32_t, DecoderState> next(std::uint32_t state, DecoderState part, std::uint8_t byte);
     void live(std::uint32_t state, DecoderState part, ByteSet& made) const;
-    // Bytes of the shortest completion.
+    // Length of the shortest completion.
     std::uint32_t shortest(std::uint32_t state, DecoderState part) const;
     bool ends(std::uint32_t state) const;
     Encoding spelling(std::uint32_t state) const { return source_of(states_[state]).spelling; }
     std::size_t bytes() const;
 
-    // The same without states, for walks. An interval without beginnings, and not alone, is nowhere.
+    // The same without interned states, for walks. `nowhere`: an interval without occurrences.
     const Interval& interval(std::uint32_t state) const { return states_[state]; }
     static bool nowhere(const Interval& at) { return at.high == 0 && at.depth == 0; }
     std::pair<Interval, DecoderState> next(const Interval& at, DecoderState part, std::uint8_t byte) const;
@@ -70,10 +72,10 @@ public:
 private:
     struct Source {
         Encoding spelling;
-        std::u32string text;                                     // up to its last end
-        std::vector<std::uint32_t> cost;                         // bytes from a place to the next end; 0: one may end there
-        std::vector<std::uint32_t> beginnings;                   // in order
-        std::vector<std::pair<char32_t, std::uint32_t>> firsts;  // first characters, and where their beginnings begin
+        std::u32string text;                    // up to its last end
+        std::vector<std::uint32_t> cost;        // number of bytes from a position to the next end; 0: a substring can end there
+        std::vector<std::uint32_t> beginnings;  // start positions in the order of their suffixes
+        std::vector<std::pair<char32_t, std::uint32_t>> firsts;  // first characters, and the first index in `beginnings` of each
         std::vector<std::pair<char32_t, char32_t>> variants;     // by variant
         std::vector<std::pair<char32_t, char32_t>> variants_of;  // by the character of the text
         std::uint64_t hash = 0;
@@ -83,7 +85,7 @@ private:
 
     const Source& source_of(const Interval& at) const { return sources_[at.source]; }
     std::uint32_t intern(const Interval& at);
-    // The character that comes after `depth` others, plus 1; 0 beyond the end.
+    // The character after `depth` others, plus 1; 0 at the end.
     static std::uint32_t symbol(const Source& source, std::uint32_t beginning, std::uint32_t depth) {
         const std::uint64_t place = std::uint64_t{beginning} + depth;
         return place < source.text.size() ? static_cast<std::uint32_t>(source.text[place]) + 1 : 0;
@@ -93,10 +95,10 @@ private:
     static void fill(Source& source, const Text& text, Fuel& fuel);
     std::pair<std::uint32_t, std::uint32_t> narrowed(const Source& source, const Interval& at, char32_t first, char32_t last) const;
     Interval after(const Interval& at, char32_t c) const;
-    // Calls f(character of the text) for those in a span that come next, until it returns true.
+    // Calls f(character of the text) for each next character in a span, until it returns true.
     template <class F>
     bool each_next(const Interval& at, char32_t first, char32_t last, F&& f) const;
-    // Calls f(character) for each character, in a span, that may be written next; until it returns true.
+    // Calls f(character) for each next character or variant in a span, until it returns true.
     template <class F>
     bool each_written(const Interval& at, char32_t first, char32_t last, F&& f) const;
     std::uint32_t cheapest(const Source& source, const Interval& at) const;

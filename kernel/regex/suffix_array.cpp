@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kNoPlace = 0xffffffff;
 
-// One level of the algorithm. The last symbol is 0, and no other one is. A suffix is small if it is less than the one
+// One level of the algorithm. Only the last symbol is 0. A suffix is small if it is less than the one
 // after it, and leftmost small if the suffix before it is not.
 class Sorter {
 public:
@@ -25,8 +25,8 @@ public:
 
     bool is_leftmost(std::size_t i) const { return i > 0 && small_[i] && !small_[i - 1]; }
 
-    // Sorts the substrings between leftmost small suffixes, and names them. Returns the number of different ones.
-    // The second half of the places contains the names, in the order of the text.
+    // Sorts the substrings between leftmost small suffixes, and numbers them. Returns the number of different ones.
+    // The last places contain the numbers, in the order of the text.
     std::uint32_t name() {
         std::fill(places_.begin(), places_.end(), kNoPlace);
         begin_at_ends();
@@ -71,7 +71,7 @@ public:
 private:
     void begin_at_ends() { std::copy(ends_.begin() + 1, ends_.end(), next_.begin()); }
 
-    // From the leftmost small suffixes, the others: first those that are not small, then the small ones.
+    // Sorts the other suffixes from the leftmost small ones: first those that are not small, then the small ones.
     void induce() {
         std::copy(ends_.begin(), ends_.end() - 1, next_.begin());
         for (std::size_t k = 0; k < places_.size(); ++k)
@@ -96,8 +96,8 @@ private:
     std::span<const std::uint32_t> symbols_;
     std::span<std::uint32_t> places_;
     std::vector<bool> small_;
-    std::vector<std::uint32_t> ends_, next_;  // of the places by first symbol
-    std::uint32_t count_ = 0;                 // of leftmost small suffixes
+    std::vector<std::uint32_t> ends_, next_;  // of the ranges of places, by first symbol
+    std::uint32_t count_ = 0;                 // number of leftmost small suffixes
 };
 
 // Each level has at most half as many symbols as the one above it.
@@ -125,7 +125,7 @@ std::vector<std::uint32_t> suffix_array(std::span<const std::uint32_t> symbols, 
     for (std::size_t i = 0; i < symbols.size(); ++i) ended[i] = symbols[i] + 1;
     std::vector<std::uint32_t> places(ended.size());
     sort(ended, count + 1, places);
-    places.erase(places.begin());  // of the end
+    places.erase(places.begin());  // the suffix of the added end symbol
     return places;
 }
 

@@ -8,7 +8,7 @@
 
 namespace guideway {
 
-// The places of all suffixes of `symbols`, in lexicographical order. Symbols are below `count`.
+// The positions of all suffixes of `symbols`, in lexicographical order. Symbols are less than `count`.
 std::vector<std::uint32_t> suffix_array(std::span<const std::uint32_t> symbols, std::uint32_t count);
 
 }  // namespace guideway

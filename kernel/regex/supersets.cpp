@@ -1,4 +1,4 @@
-// Supersets and saturated counters, made from the parts up (supersets.h).
+// Supersets and saturated counters, computed from the parts of expressions (supersets.h).
 #include "guideway/regex/supersets.h"
 
 #include <algorithm>
@@ -47,9 +47,9 @@ ExprId Supersets::saturate_counters(ExprId e, std::uint32_t reach, bool name_bod
     return *saturated_.find(key(e));
 }
 
-// A text of n bytes has at most n iterations, so it cannot reach larger upper bounds. If the expression is not Boolean, every text
+// A text of n bytes has at most n iterations, so it cannot reach larger upper bounds. If the expression is not boolean, every text
 // read so far can be completed, and with a smaller lower bound only texts of kNear bytes or more can leave the repetition too
-// early. If it is Boolean, a completion in the superset must also be in reach of the bounds and of the excluded texts.
+// early. If it is boolean, a completion in the superset must also be in reach of the bounds and of the excluded texts.
 Superset Supersets::relax(ExprId e, Bounds which, const std::vector<Superset>& parts) {
     const Expr x = exprs_[e];
     Superset made{e};
@@ -111,7 +111,7 @@ Superset Supersets::without_loop_bounds(ExprId e) { return find(e, Bounds::of_bo
 ByteSet Supersets::iterations_begin(ExprId e) {
     constexpr std::size_t kMostHeads = 64;
     ByteSet made;
-    std::vector<ExprId> heads{e};  // none twice
+    std::vector<ExprId> heads{e};  // without duplicates
     auto add = [&](ExprId head) {
         if (std::find(heads.begin(), heads.end(), head) == heads.end()) heads.push_back(head);
     };
