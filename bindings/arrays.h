@@ -1,5 +1,5 @@
-// Mask rows as Python gives them: writable uint32 in C order. A NumPy array, which is nearly always what comes, is read
-// through NumPy's own structure: an exchange by DLPack or the buffer protocol takes 0.1 us, as long as a quarter of a mask.
+// Mask rows from Python: writable uint32 in C order. A NumPy array, the usual argument, is read through NumPy's own
+// structure: an exchange by DLPack or the buffer protocol takes 0.1 us, a quarter of the time of a cached mask.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -48,8 +48,8 @@ private:
 using MaskRow = MaskArray<1>;
 using MaskRows = MaskArray<2>;
 
-// numpy.ndarray itself; a class derived from it goes the long way. Set when the module is initialised: an import within a
-// call could wait for another thread that waits for the GIL.
+// numpy.ndarray. Instances of derived classes are converted by nanobind instead. Set when the module is initialized: an import
+// within a call could wait for another thread that waits for the GIL.
 inline PyTypeObject* numpy_array = nullptr;
 
 inline void find_numpy_array() {

@@ -23,11 +23,11 @@ namespace {
 // `LoopRows`, and the Python objects that they use.
 struct PythonRows {
     std::vector<nb::object> held;
-    MaskRows masks;  // that are being found
+    MaskRows masks;  // that are being computed
     std::unique_ptr<LoopRows> rows;
-    mutable std::mutex use{};  // no one who holds it waits for the GIL
+    mutable std::mutex use{};  // its holder must not wait for the GIL
 
-    // f(rows), with no thread at work on them, neither ours nor a caller's. The GIL is released.
+    // Calls f(rows) while no other thread uses the rows. Releases the GIL.
     template <class F>
     auto with(F&& f) const {
         const nb::gil_scoped_release release;
@@ -50,12 +50,12 @@ std::unique_ptr<LoopRows> loop_rows(const nb::sequence& rows, std::vector<nb::ob
     return std::make_unique<LoopRows>(std::move(made));
 }
 
-// Within a call of an engine, where there is none already.
-struct Turn {
-    explicit Turn(LoopClock* given) : since(given ? given->enter() : std::nullopt), clock(given) {}
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-    ~Turn() {
+// A call of an engine. `since` has no value if there is no clock, or another call has not ended.
+struct ClockedCall {
+    explicit ClockedCall(LoopClock* given) : since(given ? given->enter() : std::nullopt), clock(given) {}
+    ClockedCall(const ClockedCall&) = delete;
+    ClockedCall& operator=(const ClockedCall&) = delete;
+    ~ClockedCall() {
         if (since) clock->leave();
     }
     const std::optional<double> since;
@@ -147,9 +147,9 @@ void bind_loop(nb::module_& m) {
                 using Nothing = std::optional<std::vector<std::size_t>>;
                 const auto given = table<const std::int64_t>(ids);
                 const auto from = given ? table<float>(source) : std::nullopt, to = target.is(source) ? from : table<float>(target);
-                const Turn turn{from && to ? &clock : nullptr};
-                if (!turn.since) return Nothing();
-                clock.model += *turn.since;
+                const ClockedCall call{from && to ? &clock : nullptr};
+                if (!call.since) return Nothing();
+                clock.model += *call.since;
                 return self.with([&](LoopRows& rows) {
                     if (!rows.grow_to(id_rows(*given))) return Nothing();
                     return Nothing(rows.run_on(logit_rows(*from), logit_rows(*to), clock));
@@ -165,7 +165,7 @@ void bind_loop(nb::module_& m) {
             "begin",
             [](PythonRows& self, const MaskRows& masks) {
                 const std::lock_guard alone(self.use);
-                self.rows->wait();  // a caller that writes to the earlier masks
+                self.rows->wait();  // for a thread that still writes to the earlier masks
                 self.masks = masks;
                 self.rows->begin(words(masks), masks.shape(1));
             },

@@ -17,7 +17,7 @@ namespace {
 
 using Logits = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
 
-// Row by row; the sequence may make its items as they are requested, so they are held.
+// The matchers of a sequence. `held` keeps them alive: a sequence may create its items when they are read.
 template <class M>
 std::vector<M*> pointers(const nb::sequence& matchers, std::vector<nb::object>& held) {
     std::vector<M*> made;
@@ -52,7 +52,7 @@ void bind_masks(nb::module_& m) {
             const nb::gil_scoped_release release;
             fill_masks(all, words(rows), rows.shape(1), threads);
         },
-        nb::arg("matchers"), nb::arg("rows").noconvert(),  // a converted copy would be filled, and thrown away
+        nb::arg("matchers"), nb::arg("rows").noconvert(),  // else a converted copy could be filled, and lost
         nb::arg("threads") = 1u,
         nb::sig("def fill_masks(matchers: collections.abc.Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32], "
                 "threads: int = 1) -> None"),

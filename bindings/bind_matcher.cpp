@@ -18,7 +18,7 @@ namespace {
 
 nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
-// Owns a reference to the Python object. nanobind's own conversion ends the process where memory for it is missing.
+// Owns a reference to the Python object. nanobind's own conversion ends the process if memory is exhausted.
 std::shared_ptr<const Vocabulary> shared(nb::handle_t<Vocabulary> vocabulary) {
     const nb::handle object = vocabulary;
     object.inc_ref();
@@ -67,7 +67,7 @@ nb::dict stats(const Compiled& c) {
     return made;
 }
 
-// Adds to a rejection the token's bytes, the position and some legal tokens; other errors stay as they are.
+// Adds the token's bytes, the position and some legal tokens to a rejection; rethrows other errors unchanged.
 [[noreturn]] void raise_rejection(const Matcher& matcher, std::int64_t token, const Error& error) {
     if (error.kind != ErrorKind::rejected) throw;
     constexpr std::size_t kShown = 5;
@@ -119,7 +119,8 @@ void bind_matcher(nb::module_& m) {
                 const nb::gil_scoped_release release;
                 self.automaton()->warm_up(work);
             },
-            nb::arg("work"), "Compute in advance what masks will need. work: the most units of work; 100 units take about a microsecond.")
+            nb::arg("work"),
+            "Precompute results that masks need. work: the maximum number of units of work; 100 units take about a microsecond.")
         .def("__repr__",
              [](const Compiled& self) {
                  const nb::gil_scoped_release release;  // it may compile
@@ -231,7 +232,7 @@ void bind_matcher(nb::module_& m) {
                  try {
                      shown +=
                          released_when_long(self, [&] { return self.is_accepting(); }) ? ", is_accepting=True" : ", is_accepting=False";
-                 } catch (const Error&) {  // a limit: the rest is still worth showing
+                 } catch (const Error&) {  // without this attribute, if a limit is reached
                  }
                  return shown + ")";
              })

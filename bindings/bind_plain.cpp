@@ -1,5 +1,5 @@
-// Plain data copied: dicts with text as keys, lists, text, integers, True, False and None, of exactly these types, and
-// what the caller makes of anything else.
+// Copies plain data: dicts with strings as keys, lists, strings, integers, True, False and None, of exactly these types. A function
+// of the caller converts other values.
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,7 +14,7 @@ struct Limits {
     std::size_t values, depth, bits;  // bits: of an int
 };
 
-struct Open {  // a copy whose parts are still those of the original; borrowed from what it is in
+struct Open {  // a copy whose parts are still those of the original; a borrowed reference
     PyObject* box;
     std::size_t depth;
 };
@@ -24,12 +24,12 @@ public:
     Copier(const nb::callable& other, const nb::frozenset& names, const nb::frozenset& early, Limits limits)
         : other_(other), names_(names), early_(early), limits_(limits) {}
 
-    // (copy, whether a name was found), or None for what is not plain.
+    // Returns (copy, whether a name was found), or None if the value is not plain.
     nb::object copy(nb::handle value) {
         nb::list root;
         root.append(value);
         todo_.push_back({root.ptr(), 0});
-        for (std::size_t i = 0; i < todo_.size(); ++i)  // it grows while it is read
+        for (std::size_t i = 0; i < todo_.size(); ++i)  // the list grows in the loop
             if (!(PyDict_CheckExact(todo_[i].box) ? copy_dict(todo_[i]) : copy_list(todo_[i]))) return nb::none();
         return nb::make_tuple(root[0], named_);
     }
@@ -48,7 +48,7 @@ private:
             const nb::object made = copied(value, open.depth);
             if (!made.is_valid()) return false;
             if (made.ptr() != value && PyDict_SetItem(open.box, key, made.ptr()) < 0)
-                throw nb::python_error();  // no new key: it may be read on
+                throw nb::python_error();  // an existing key: the iteration can continue
         }
         return true;
     }
@@ -64,14 +64,14 @@ private:
         return true;
     }
 
-    // The same, or a separate copy, whose parts are looked at later; nothing where it is not plain.
+    // Returns the same object, or a copy whose parts are copied later. Returns an invalid object if the value is not plain.
     nb::object copied(PyObject* value, std::size_t depth) {
         if (value == Py_None || PyBool_Check(value)) return nb::borrow(value);
         if (PyUnicode_CheckExact(value)) return PyUnicode_IS_ASCII(value) || is_text(value) ? nb::borrow(value) : nb::object();
         const bool is_dict = PyDict_CheckExact(value);
         if (is_dict || PyList_CheckExact(value)) {
             count_ += static_cast<std::size_t>(is_dict ? PyDict_GET_SIZE(value) : PyList_GET_SIZE(value));
-            if (count_ > limits_.values) return {};  // before it is copied: it may be in many places
+            if (count_ > limits_.values) return {};  // before the copy: a shared value can be in many places
             nb::object made = nb::steal(is_dict ? PyDict_Copy(value) : PyList_GetSlice(value, 0, PyList_GET_SIZE(value)));
             if (!made.is_valid()) throw nb::python_error();
             todo_.push_back({made.ptr(), depth + 1});
@@ -87,7 +87,7 @@ private:
         return made.is_none() ? nb::object() : made;
     }
 
-    // Whether there is no surrogate in it.
+    // Whether a string has no surrogates.
     static bool is_text(PyObject* text) {
         const auto kind = PyUnicode_KIND(text);
         const void* const data = PyUnicode_DATA(text);
@@ -104,8 +104,7 @@ private:
     bool named_ = false;
 };
 
-// Whether dicts, lists and tuples nest deeper than `depth`. Without recursion. What is in several places is looked at
-// once for each of its depths.
+// Whether dicts, lists and tuples nest deeper than `depth`. Iterative. A shared value is examined again only at a greater depth.
 bool nests_deeper(nb::handle value, std::size_t depth) {
     std::vector<std::pair<PyObject*, std::size_t>> todo{{value.ptr(), 1}};
     std::unordered_map<PyObject*, std::size_t> shared;  // the greatest depth so far
@@ -138,14 +137,14 @@ bool nests_deeper(nb::handle value, std::size_t depth) {
 }
 
 // The number of values in dicts, lists and tuples, with shared parts counted at each of their places; `most` + 1 if there
-// are more, or if a value contains itself. Without recursion; each part is looked at once.
+// are more, or if a value contains itself. Iterative; each part is examined once.
 std::size_t count_values(nb::handle value, std::size_t most) {
     struct Container {
         PyObject* box;
         std::vector<PyObject*> parts;
         std::size_t values = 1;
     };
-    constexpr std::size_t kOpen = 0;  // the count of a part that is being looked at
+    constexpr std::size_t kOpen = 0;  // the count of a part that is not complete
     const auto is_box = [](PyObject* one) { return PyDict_Check(one) || PyList_Check(one) || PyTuple_Check(one); };
     std::unordered_map<PyObject*, std::size_t> counts;
     std::vector<Container> todo;

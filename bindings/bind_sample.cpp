@@ -21,8 +21,7 @@ std::span<const std::uint32_t> view(const std::optional<Mask>& words) {
     return view(*words);
 }
 
-// Logits of more tokens than this are drawn from without the GIL. With fewer, a draw takes less time than a thread that
-// gives the GIL back may wait for it.
+// A draw from more logits releases the GIL. With fewer, it takes less time than the wait for the GIL that can follow its release.
 constexpr std::size_t kMostWithGil = 1 << 16;
 
 std::optional<Drawn> drawn(const Sampling& how, const Logits& logits, const std::optional<Mask>& mask, double number, bool exclude_top,

@@ -87,9 +87,9 @@ nb::dict thresholds() {
 Vocabulary* read(const nb::bytes& block, const Integers& eos, const Integers& special, const File& file, std::size_t max_states,
                  std::uint64_t max_work) {
     if (file.size() % 8 || reinterpret_cast<std::uintptr_t>(file.data()) % 8)
-        throw Error(ErrorKind::argument, "a file of odd length, or at an odd place");
+        throw Error(ErrorKind::argument, "the file's length or address is not a multiple of 8");
     const std::shared_ptr<const void> owner(new File(file), [](const File* held) {
-        if (!nb::is_alive()) return;  // the interpreter is gone, and so is what it held
+        if (!nb::is_alive()) return;  // the interpreter has ended, and its objects do not exist any more
         const nb::gil_scoped_acquire acquire;
         delete held;
     });
@@ -177,7 +177,7 @@ void bind_vocabulary(nb::module_& m) {
             nb::sig(
                 "def load(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], "
                 "file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary"),
-            "As `of_block`, but take what takes long to build from `file`, a result of `save` of an equal vocabulary. The "
+            "As `of_block`, but with the tables that take long to build from `file`, a result of `save` of an equal vocabulary. The "
             "vocabulary keeps the array, which must not change. Raises ValueError if the file belongs to other tokens or "
             "is malformed.")
         .def(

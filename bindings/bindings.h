@@ -1,4 +1,4 @@
-// What the binding files share.
+// Declarations that the binding files share.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,11 +14,11 @@ namespace guideway {
 
 namespace nb = nanobind;
 
-// A word with its bytes in the other order.
+// A word with its bytes in reverse order.
 constexpr std::uint32_t swapped(std::uint32_t w) { return w >> 24 | (w >> 8 & 0xff00) | (w << 8 & 0xff0000) | w << 24; }
 
-// A sequence of integers as a parameter. `integers` makes a vector of it, in the called function: nanobind's own conversion
-// ends the process where memory is missing.
+// A parameter that is a sequence of integers. `integers` converts it to a vector in the called function: nanobind's own conversion
+// ends the process if memory is exhausted.
 using Integers = nb::typed<nb::sequence, int>;
 
 template <class T>

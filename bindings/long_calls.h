@@ -1,9 +1,8 @@
-// Calls of the kernel that give back the interpreter's lock (the GIL) where they take long: before they wait for a lock,
-// and once they have done a piece of work. Most calls are short and keep it: to release it and take it again costs a tenth
-// of a step, and may cost milliseconds where other threads run Python. In a round of a generation loop they keep it longer
-// (`LongCall`).
+// Calls of the kernel that release the interpreter's lock (the GIL) if they take long: before they wait for a lock, and after a
+// piece of work. Most calls are short and keep it: releasing and taking it costs a tenth of a step, and can cost milliseconds
+// while other threads run Python. In a round of a generation loop, calls keep it longer (`LongCall`).
 //
-// While it is released, another thread could call the same matcher. It waits until the first call has ended.
+// While it is released, another thread could call the same matcher. That call waits until the first one has ended.
 #pragma once
 
 #include <chrono>
@@ -45,19 +44,20 @@ private:
     PyThreadState* state_ = nullptr;
 };
 
-// f(), which may take long.
+// Calls f(), which may take long.
 template <class F>
 auto released_when_long(const Matcher& matcher, F&& f) {
     const ReleasedWhenLong call(&matcher);
     return f();
 }
 
-// The matchers of a call that runs with the GIL released from its beginning to its end; made and ended with the GIL held.
+// Marks the matchers of a call as in use, for a call that releases the GIL for its whole time. Construct and destroy it with the
+// GIL held.
 template <class M>
 class InUse {
 public:
     explicit InUse(const std::vector<M*>& matchers) : matchers_(matchers) {
-        for (std::size_t i = 0; i < matchers_.size();) {  // one that was waited for may have let others continue
+        for (std::size_t i = 0; i < matchers_.size();) {  // during a wait, other threads may have begun to use earlier matchers
             if (matchers_[i] && matchers_[i]->uses.count) {
                 wait_for_use(*matchers_[i]);
                 i = 0;

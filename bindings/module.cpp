@@ -4,7 +4,7 @@
 
 NB_MODULE(_kernel, m) {
     m.doc() = "The kernel: vocabularies, automata, matchers and token masks.";
-    // Models and the cache of automata live in module globals until the interpreter is gone; that is no leak to report.
+    // Module globals keep models and the cache of automata until the interpreter ends: nanobind must not report them as leaks.
     nanobind::set_leak_warnings(false);
     guideway::find_numpy_array();
     guideway::bind_errors(m);

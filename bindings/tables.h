@@ -1,6 +1,6 @@
-// Tables of numbers in memory of the CPU, as engines hand them over: read where they lie, without an object for each.
-// One of NumPy is read through its own structure, one of PyTorch through DLPack's table of functions: `tensor.numpy()`
-// takes 10 us where a model has filled the caches, all of the rest of a step no more.
+// Tables of numbers in CPU memory from engines, read without a copy and without a Python object for each number. NumPy arrays are
+// read through their structure, PyTorch tensors through DLPack's table of functions: `tensor.numpy()` takes 10 us with cold
+// caches, as long as the rest of a step.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -16,7 +16,8 @@
 
 namespace guideway {
 
-// Rows of `width` numbers that lie `stride` numbers apart. Good while the object lives, and no caller changes its shape.
+// Numbers in rows of `width`. `stride`: the distance of two rows, in numbers. Valid while the Python object exists and its shape does
+// not change.
 template <class T>
 struct Table {
     T* data;
@@ -28,13 +29,13 @@ struct Table {
 struct ExchangeApi {
     std::uint32_t major, minor;
     void *previous, *allocate, *from_object, *to_object;
-    int (*view)(void* object, nb::dlpack::dltensor* found);  // lends what is requested; not 0: no, and an exception is set
+    int (*view)(void* object, nb::dlpack::dltensor* found);  // gives a borrowed view; a result other than 0: an exception is set
 };
 
-// Null for types that have none: what derives from a tensor need not have memory. What was found last is kept,
-// and the type with it: it is PyTorch's tensor, ever again.
+// Null for types without this attribute, such as subclasses, whose instances may have no memory. The last result is cached with its
+// type, which usually is PyTorch's tensor.
 inline const ExchangeApi* exchange_api(PyTypeObject* type) {
-    static PyTypeObject* known = nullptr;  // under the GIL
+    static PyTypeObject* known = nullptr;  // protected by the GIL
     static const ExchangeApi* found = nullptr;
     if (type == known) return found;
     PyObject* const capsule = type->tp_dict ? PyDict_GetItemString(type->tp_dict, "__dlpack_c_exchange_api__") : nullptr;
@@ -46,8 +47,7 @@ inline const ExchangeApi* exchange_api(PyTypeObject* type) {
     return found = api;
 }
 
-// Rows that share memory cannot be written one by one; and some tensors have none (their storage was taken, or they are
-// for what is still to be computed).
+// No value if rows to be written share memory, or if there is no memory (some tensors have no storage).
 template <class T>
 std::optional<Table<T>> apart(Table<T> found) {
     const bool shared = !std::is_const_v<T> && found.rows > 1 && std::abs(found.stride) < static_cast<std::ptrdiff_t>(found.width);
@@ -58,7 +58,7 @@ std::optional<Table<T>> apart(Table<T> found) {
 template <class T>
 std::optional<Table<T>> numpy_table(PyArrayObject* array) {
     constexpr bool is_float = std::is_same_v<std::remove_const_t<T>, float>;
-    const int type = PyArray_TYPE(array);  // of the integers, two names of one size may be in use
+    const int type = PyArray_TYPE(array);  // two integer types can have the same size
     const bool is_of_it = is_float ? type == NPY_FLOAT32 : type == NPY_INT64 || (type == NPY_LONGLONG && sizeof(npy_longlong) == sizeof(T));
     const bool fits = PyArray_NDIM(array) == 2 && is_of_it && PyArray_ISNBO(PyArray_DESCR(array)->byteorder) &&
                       PyArray_CHKFLAGS(array, NPY_ARRAY_ALIGNED) && (std::is_const_v<T> || PyArray_CHKFLAGS(array, NPY_ARRAY_WRITEABLE));
@@ -69,7 +69,7 @@ std::optional<Table<T>> numpy_table(PyArrayObject* array) {
                           strides[0] / size});
 }
 
-// None where it is no such table, or not writable where T is: nothing is converted or copied.
+// No value if the object is no such table, or if T is not const and it is not writable. Nothing is converted or copied.
 template <class T>
 std::optional<Table<T>> table(nb::handle given) {
     PyTypeObject* const type = Py_TYPE(given.ptr());

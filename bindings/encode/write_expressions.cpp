@@ -37,7 +37,8 @@ bool ExpressionWriter::put_block(PyObject* expression, Written& out) const {
     return true;
 }
 
-// The strings of given texts, or all others, between quotes: as most keys are. It refers to no other expression.
+// Writes the JSON strings of some texts, or of all others, as one expression, if `expression` is of this form, as most keys
+// are.
 bool ExpressionWriter::put_quoted(PyObject* expression, Written& out) const {
     PyObject* const parts = inside(expression, cat);
     if (count(parts) != 3) return false;
@@ -132,7 +133,7 @@ void ExpressionWriter::put(PyObject* expression, Kind kind, const std::vector<st
     }
 }
 
-// The program has another number for the kind.
+// Programs have another number for this kind than `Kind`.
 void ExpressionWriter::put_substrings(PyObject* expression, WordList& words) const {
     words.back() = 12;
     PyObject *const text = source_.of(expression), *const begins = begins_.of(expression), *const ends = finishes_.of(expression);
@@ -169,7 +170,7 @@ void ExpressionWriter::share(nb::object expression) {
     if (blocks_.size() >= kMaxShared || blocks_.contains(expression.ptr())) return;
     Written first, second;
     number(expression.ptr(), first);
-    second.count = 1;  // one number further on
+    second.count = 1;  // all numbers are greater by one: words that differ are references
     number(expression.ptr(), second);
     Block made{expression, std::move(first.words), {}, first.count};
     for (std::size_t i = 0; i < made.words.size(); ++i)

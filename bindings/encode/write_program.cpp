@@ -173,7 +173,7 @@ nb::bytes ProgramWriter::write(const nb::list& nodes, std::uint32_t root, const 
     Written out;
     for (Py_ssize_t i = 0; i < count(first.ptr()); ++i) expressions_.number(at(first.ptr(), i), out);
     WordList words;
-    const nb::tuple all_nodes(nodes);  // the texts of numbers are read: the list may not be the same afterwards
+    const nb::tuple all_nodes(nodes);  // a copy: the conversion of numbers to text runs Python code, which could change the list
     const Py_ssize_t n = count(all_nodes.ptr());
     for (Py_ssize_t i = 0; i < n; ++i) {
         PyObject* const node = at(all_nodes.ptr(), i);

@@ -1,6 +1,6 @@
 #include "encode/writing.h"
 
-#include <structmember.h>  // of a slot, in Python before 3.12
+#include <structmember.h>  // for PyMemberDef, in Python before 3.12
 
 #include <algorithm>
 #include <charconv>
@@ -26,7 +26,7 @@ Kinds::Kinds(const nb::tuple& classes, std::size_t count) {
 }
 
 void Kinds::unknown(PyObject* object) {
-    throw nb::type_error((std::string("a grammar does not hold this here: ") + Py_TYPE(object)->tp_name).c_str());
+    throw nb::type_error((std::string("an object of this class is not allowed here in a grammar: ") + Py_TYPE(object)->tp_name).c_str());
 }
 
 void Numbered::add(const PyObject* object, std::uint32_t number) {
@@ -50,7 +50,7 @@ Py_ssize_t count(PyObject* items) {
     return PyTuple_GET_SIZE(items);
 }
 
-// Of nothing else, whose own idea of its truth would run here.
+// Only for bool: the truth value of another object could run Python code.
 std::uint32_t is(PyObject* flag) {
     if (!PyBool_Check(flag)) throw nb::type_error("True or False is expected");
     return flag == Py_True;
@@ -93,14 +93,15 @@ void put_text(WordList& words, PyObject* text) {
     for (Py_ssize_t i = 0; i < length; ++i) words.push_back(PyUnicode_READ(kind, data, i));
 }
 
-// By its text, which names all of it; `as_tuple` makes objects of a class that is written in Python.
+// Converts its text, which has all digits; `as_tuple` would create Python objects.
 void put_decimal(WordList& words, PyObject* decimal) {
     const nb::str shown{nb::handle(decimal)};
     Py_ssize_t length = 0;
     const char* const characters = PyUnicode_AsUTF8AndSize(shown.ptr(), &length);
     if (!characters) throw nb::python_error();
     const std::string_view text(characters, static_cast<std::size_t>(length));
-    const std::size_t mark = std::min(text.find_first_of("Ee"), text.size()), head = words.size();  // which of them is the context's affair
+    const std::size_t mark = std::min(text.find_first_of("Ee"), text.size()),
+                      head = words.size();  // the decimal context decides about the case
     if (text.substr(0, mark).find_first_of("0123456789") == std::string_view::npos) throw nb::type_error("a number is expected");
     std::int64_t power = 0;
     bool known = true, behind = false;

@@ -1,5 +1,5 @@
-// A grammar's Python objects (`guideway.grammar`) as the words of a program (program.h in the kernel). Nothing is decided
-// here: it is the last step of a compile, and in Python its many small calls took most of one after cold caches.
+// Converts the Python objects of a grammar (`guideway.grammar`) to the words of a program (program.h in the kernel). In C++, since
+// in Python the many small calls of this last step took most of the time of a compilation with cold caches.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -20,16 +20,16 @@ using WordList = std::vector<std::uint32_t>;
 inline constexpr std::uint32_t kNoWord = 0xffffffff;
 inline constexpr const char* kTooManyMarks = "more than 64 demands on one object, or 32 counters on one array";
 
-// A value that no program can hold: said by its message, with the place of its node.
+// A value that is too large for a program. `ProgramWriter::write` converts it to an Error with the node.
 struct TooLarge {
     std::string what;
 };
 
-// A field of a class with slots, found once: where its objects have it.
+// A field of a class with slots: its offset in objects of the class.
 class Field {
 public:
     Field(const nb::handle& type, const char* name);
-    // Borrowed from the object, which keeps it. Raises AttributeError where it was never set.
+    // A borrowed reference. Raises AttributeError if the field was never set.
     PyObject* of(PyObject* object) const {
         PyObject* const found = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + offset_);
         if (!found) unset();
@@ -46,7 +46,7 @@ private:
     Py_ssize_t offset_;
 };
 
-// Kinds of objects by their class, in the order of the classes.
+// Numbers of kinds of objects: the positions of their classes in a list.
 class Kinds {
 public:
     Kinds(const nb::tuple& classes, std::size_t count);
@@ -72,7 +72,7 @@ private:
 // Numbers of objects, by identity.
 class Numbered {
 public:
-    // kNoWord: it has none.
+    // kNoWord: the object has no number.
     std::uint32_t find(const PyObject* object) const {
         for (std::size_t i = first(object);; i = (i + 1) & (slots_.size() - 1))
             if (slots_[i].first == object || !slots_[i].first) return slots_[i].second;
@@ -87,40 +87,41 @@ private:
     std::size_t size_ = 0;
 };
 
-// The items of a tuple; raises TypeError for what is none.
+// The length and the items of a tuple. `count` raises TypeError for other objects.
 Py_ssize_t count(PyObject* items);
 inline PyObject* at(PyObject* items, Py_ssize_t i) { return PyTuple_GET_ITEM(items, i); }
 inline std::uint32_t size(Py_ssize_t n) { return static_cast<std::uint32_t>(n); }
 
-// Numbers that fit into words; `word` and `marks` raise OverflowError and TooLarge for those that do not, `bound` is one
-// that no text reaches then. `most`: what is not reached.
+// Conversions to words. Of numbers that are too large, `word` raises OverflowError, `marks` throws TooLarge, and `bound` returns
+// `most`, a number that no text reaches. `bound` of None is kNoWord.
 std::uint32_t is(PyObject* flag);
 bool is_text(PyObject* object, const char* text);
 std::uint32_t word(PyObject* number);
 std::uint32_t bound(PyObject* number, std::uint32_t most);
 std::uint64_t marks(PyObject* number);
-void put_text(WordList& words, PyObject* text);  // its length, and its characters
+void put_text(WordList& words, PyObject* text);  // writes its length and its characters
 
-// A `Decimal`: sign, exponent, how many digits, and these.
+// Writes a `Decimal`: sign, exponent, number of digits, digits.
 void put_decimal(WordList& words, PyObject* decimal);
 
-// Numbers expressions, children first, with an explicit stack: they may be nested to any depth.
+// Writes expressions with their numbers, parts first, with an explicit stack: they can be nested to any depth.
 class ExpressionWriter {
 public:
     explicit ExpressionWriter(const nb::tuple& classes);
 
-    // What is written of one program.
+    // The expressions of one program so far.
     struct Written {
         WordList words;
         std::uint32_t count = 0;
-        Numbered numbers;  // the grammar keeps the expressions
+        Numbered numbers;  // by address: the grammar keeps the expressions alive
     };
+    // The number of an expression in the program. Writes it with its parts if it has none yet.
     std::uint32_t number(PyObject* expression, Written& out) const;
-    // Writes the expression, from now on, in one piece.
+    // From now on, writes this expression as one block of words.
     void share(nb::object expression);
 
 private:
-    struct Block {  // an expression and its parts, as if it came first; `references`: where numbers of parts are
+    struct Block {  // the words of an expression and its parts, as if it were first; `references`: positions of numbers of parts
         nb::object expression;
         WordList words;
         std::vector<std::uint32_t> references;
@@ -136,7 +137,7 @@ private:
     void put_substrings(PyObject* expression, WordList& words) const;
     void put_texts(PyObject* texts, WordList& words) const;
     std::uint32_t spelling_of(PyObject* expression) const;
-    // `parts`, or `part`.
+    // The attribute `parts` or `part`.
     PyObject* inside(PyObject* expression, Kind kind) const { return parts_[kind - cat].of(expression); }
 
     Kinds kinds_;
@@ -145,17 +146,17 @@ private:
     Field source_{kinds_[substrings], "text"}, begins_{kinds_[substrings], "begins"}, finishes_{kinds_[substrings], "ends"};
     Field variants_{kinds_[substrings], "variants"}, empty_{kinds_[substrings], "empty"}, placeholder_{kinds_[substrings], "name"};
     Field minimum_{kinds_[repeat], "minimum"}, maximum_{kinds_[repeat], "maximum"}, spelling_{kinds_[spelled], "spelling"};
-    std::vector<Field> parts_;  // from `cat` on, by kind
+    std::vector<Field> parts_;  // by kind, from `cat` on
     std::unordered_map<PyObject*, Block> blocks_;
 };
 
 // Grammars as programs.
 class ProgramWriter {
 public:
-    // Classes in the order of the numbers in program.h: of nodes, then of what they hold; of expressions.
+    // Classes in the order of the numbers in program.h: `nodes` has nodes and then their parts.
     ProgramWriter(const nb::tuple& nodes, const nb::tuple& expressions);
 
-    // Throws Error with the number of the node that cannot be written.
+    // Throws Error with the number of a node that cannot be written.
     nb::bytes write(const nb::list& nodes, std::uint32_t root, const nb::tuple& first) const;
     void share(nb::object expression) { expressions_.share(std::move(expression)); }
 

@@ -1,4 +1,4 @@
-// A set of byte values as 256 bits; and mixing numbers into a hash.
+// A set of byte values as 256 bits; and `mix`, a step of a hash.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ struct ByteSet {
         for (auto w : words) n += static_cast<unsigned>(std::popcount(w));
         return n;
     }
-    // The smallest member that is not below b, -1 if there is none.
+    // The smallest member that is at least b, -1 if there is none.
     int from(unsigned b) const {
         for (unsigned i = b >> 6; i < 4; ++i) {
             const std::uint64_t w = words[i] & (i == b >> 6 ? ~std::uint64_t{0} << (b & 63) : ~std::uint64_t{0});
@@ -51,7 +51,7 @@ struct ByteSet {
         }
         return -1;
     }
-    unsigned rank(unsigned b) const {  // members below b
+    unsigned rank(unsigned b) const {  // number of members less than b
         unsigned n = static_cast<unsigned>(std::popcount(words[b >> 6] & ((std::uint64_t{1} << (b & 63)) - 1)));
         for (unsigned i = 0; i < b >> 6; ++i) n += static_cast<unsigned>(std::popcount(words[i]));
         return n;

@@ -19,7 +19,7 @@ std::uint64_t little(std::uint64_t word) {
 constexpr std::size_t kLanes = 8;
 constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15, kOther = 0xd6e8feb86659fd93;
 
-// The halves change places, or high bits would never reach low ones.
+// The rotation lets high bits change low ones.
 inline std::uint64_t step(std::uint64_t lane, std::uint64_t word) { return std::rotl((lane ^ little(word)) * kOdd, 32); }
 
 GUIDEWAY_WIDE void take(const std::uint8_t* data, std::size_t blocks, std::uint64_t* lanes) {

@@ -1,5 +1,5 @@
-// A checksum at the speed of memory, against damage and not against malice: eight lanes of 64 bits that do not wait for
-// each other, each step of which can be undone, so that a change within one word always shows.
+// A checksum at the speed of memory, which detects damage, but not malicious changes: eight independent lanes of 64 bits. Each step
+// is invertible, so a change of one word always changes the result.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@ namespace guideway {
 
 enum class ErrorKind { invalid, unsupported, unsatisfiable, limit, rejected, token, argument };
 
-// `node` is the number of the grammar node that is to blame, or -1.
+// `node` is the number of the grammar node that caused the error, or -1.
 struct Error : std::runtime_error {
     Error(ErrorKind k, const std::string& message, std::int64_t n = -1) : std::runtime_error(message), kind(k), node(n) {}
     ErrorKind kind;

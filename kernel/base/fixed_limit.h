@@ -1,4 +1,4 @@
-// Errors of fixed limits, which no parameter raises. The limits of `CompileLimits` have their own messages (expr, work).
+// Errors of fixed limits, which cannot be changed by a parameter. The limits of `CompileLimits` have their own messages (expr, work).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace guideway {
 
-// `what` is counted. `advice` says how a constraint stays below the limit.
+// `what`: the things that are limited. `advice`: how to keep a constraint below the limit.
 inline Error over_limit(std::uint64_t limit, const std::string& what, const std::string& advice, std::int64_t node = -1) {
     return Error(ErrorKind::limit, "more than " + std::to_string(limit) + " " + what + " (a fixed limit): " + advice, node);
 }

@@ -1,5 +1,5 @@
-// Arrays of plain values one after the other in a block of words, each with its length before it: what files are made
-// of. Reading checks every length against what is left.
+// The format of files: arrays of plain values in a block of words, each after its length. The reader checks each length against
+// the rest of the block.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ public:
         words_.push_back(count);
         const std::size_t at = words_.size(), bytes = count * sizeof(T);
         words_.resize(at + (bytes + 7) / 8);
-        if (bytes && bytes <= (words_.size() - at) * 8) std::memcpy(words_.data() + at, values, bytes);  // always; the compiler asks
+        if (bytes && bytes <= (words_.size() - at) * 8)
+            std::memcpy(words_.data() + at, values, bytes);  // the second condition is always true: without it, the compiler warns
     }
     template <class Array>
     void put(const Array& values) {
@@ -36,7 +37,7 @@ class FlatReader {
 public:
     explicit FlatReader(std::span<const std::uint64_t> words) : words_(words) {}
 
-    // The next array, where it is. Throws Error(argument) if it does not end inside.
+    // A view of the next array. Throws Error(argument) if it does not end inside the block.
     template <class T>
     std::span<const T> view() {
         static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 8);

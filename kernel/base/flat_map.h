@@ -1,5 +1,4 @@
-// Values by key, in open addressing: an entry costs no separate allocation. Entries do not move while others are
-// added; erasing goes by a predicate, over all of them.
+// A hash map without an allocation for each entry. Adding entries does not move others; `erase_if` examines all entries.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +26,7 @@ public:
         const std::uint32_t id = ids_.find(Hash{}(key), [&](std::uint32_t known) { return at(known).first == key; });
         return id == InternTable::kMissing ? nullptr : &at(id).second;
     }
-    // The key must not be there yet.
+    // The key must be new.
     Value& add(const Key& key, const Value& value) {
         GUIDEWAY_DCHECK(!find(key));
         if (size_ == room_) {
@@ -45,7 +44,7 @@ public:
         Value* known = find(key);
         return known ? *known : add(key, {});
     }
-    // f(key, value): whether to forget it.
+    // Removes the entries for which f(key, value) is true.
     template <class F>
     void erase_if(F&& f) {
         FlatMap kept;

@@ -42,8 +42,8 @@ void after(bool in_child) {
 }
 #endif
 
-// The handlers of memory (page_arena.cpp) are registered first, so that they run after these before a fork: who holds one of
-// these locks may need memory until it gives the lock back.
+// The handlers of memory (page_arena.cpp) are registered first, so that before a fork they run after these: a thread that holds
+// one of these locks may need memory before it releases the lock.
 void register_handlers() {
 #ifdef GUIDEWAY_FORKS
     static const bool once = [] {

@@ -1,7 +1,7 @@
 // Locks that a child process can use after `fork`.
 //
-// Before a fork the forking thread takes every such lock. So no other thread is inside one of them, and what they guard is
-// complete in the child, where the other threads do not exist.
+// Before a fork, the forking thread takes all such locks. So no other thread holds one, and the data that they protect are
+// consistent in the child, where the other threads do not exist.
 #pragma once
 
 #include <mutex>
@@ -19,13 +19,13 @@ public:
 protected:
     ForkSafe() = default;
     ~ForkSafe() = default;
-    // At the end of the last constructor, and at the beginning of the destructor; not while a lock of this kind is held: a
-    // fork takes all of them.
+    // To call at the end of the last constructor and at the beginning of the destructor, but not while a lock of this kind is
+    // held: a fork takes all of them.
     void enter();
     void leave();
 };
 
-// How many forks lie between this process and the first one.
+// The number of forks between the first process and this one.
 unsigned forks_so_far();
 
 // For short sections only.

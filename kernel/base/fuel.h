@@ -1,11 +1,11 @@
-// How much one call into the kernel may do. Counted and not timed, so that the same calls have the same result on every
-// machine: whatever may run for long spends what it does, and an external call begins with a full allowance.
+// A limit on the work of one call into the kernel. Work is counted in units, not timed, so that equal calls have equal results on
+// all machines: all functions that can run for long spend units, and each external call begins with a full allowance.
 //
-// A unit is some ten nanoseconds of a plain core. Work is spent before it is done, and spending may throw. So no table
-// holds an incomplete entry, and what was found before stays.
+// A unit is about ten nanoseconds. Units are spent before the work is done, and `spend` may throw. So no table has an incomplete
+// entry, and earlier results are kept.
 //
-// Work is spent in pieces. A watcher is called between two of them: a store's lock lets waiting threads in there
-// (store_lock.h). It may throw as `spend` may.
+// Work is divided into pieces. A watcher is called between two of them: the lock of a store then admits waiting threads
+// (store_lock.h). It may throw, as `spend` may.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ public:
         rest_ = allowance_ - kept;
     }
     std::uint64_t left() const { return left_ + rest_; }
-    // Calls f, which throws Error(limit) where it would spend more than that.
+    // Calls f with at most this many units: f throws Error(limit) if it needs more.
     template <class F>
     void within(std::uint64_t units, F&& f) {
         struct Hidden {
@@ -62,7 +62,7 @@ public:
         allowance_ = allowance;
         refill();
     }
-    // Throws Error(limit) where that much is not left.
+    // Throws Error(limit) if fewer units are left.
     void spend(std::uint64_t units) {
         if (units > left_) [[unlikely]]
             begin_piece(units);

@@ -1,5 +1,5 @@
-// Ids by hash, for things that are in a separate vector: open addressing, no allocation per entry. What is in it
-// stays in it. A large table grows a little with each entry that is added, so that none of them waits for all others.
+// A hash table of ids, for items in a separate vector: open addressing, without an allocation for each entry. Entries are never
+// removed. A large table is rehashed incrementally: each added entry moves a few others, so no single call rehashes all.
 #pragma once
 
 #include <cstddef>
@@ -37,13 +37,13 @@ private:
     struct Slot {
         std::uint32_t tag = 0, id = kMissing;
     };
-    static constexpr unsigned kBits = 12;  // of the number of slots in a part
+    static constexpr unsigned kBits = 12;  // logarithm of the number of slots in a part
     static constexpr std::size_t kPart = std::size_t{1} << kBits;
-    static constexpr std::size_t kStep = 4;   // slots moved with each entry: all are, before the next growth
-    static constexpr std::size_t kPace = 64;  // entries for each part of the next table that is made ahead
+    static constexpr std::size_t kStep = 4;   // slots moved for each added entry: enough to move all before the next growth
+    static constexpr std::size_t kPace = 64;  // added entries for each part of the next table that is allocated in advance
 
     struct Table {
-        std::vector<ArenaBlock<Slot>> parts;  // made when something is placed there
+        std::vector<ArenaBlock<Slot>> parts;  // allocated when it gets its first entry
         std::size_t mask = 0;
 
         Table() = default;
@@ -72,7 +72,8 @@ private:
         }
     };
 
-    // What was moved stays where it was too, since others may be after it; of a table that is moved, a part goes at a time.
+    // Moved entries also stay in the old table, since probes for others pass them. After the move, one part of the old table is freed
+    // at a time.
     void move_some(std::size_t most) {
         for (; most > 0 && moved_ < before_.size(); --most, ++moved_)
             if (const Slot* slot = before_.at(moved_); slot && slot->id != kMissing) now_.place(*slot);
@@ -81,11 +82,11 @@ private:
         moved_ = before_.size();
     }
 
-    // New entries go to all parts of a new table: that a table is doubled may not cost one of them all of it.
+    // Allocates parts of the next table in advance, so that no single call has to allocate all of them.
     void prepare() {
         if (now_.size() < kPart) return;
-        const std::size_t wanting = 2 * now_.size() / kPart - made_, left = 2 * now_.size() / 3 - count_;  // parts; entries until it grows
-        if (wanting * kPace < left) return;
+        const std::size_t missing = 2 * now_.size() / kPart - made_, left = 2 * now_.size() / 3 - count_;  // parts; entries until it grows
+        if (missing * kPace < left) return;
         if (next_.parts.empty()) next_ = Table(2 * now_.size());
         if (made_ < next_.parts.size()) next_.make(next_.parts[made_++]);
     }
@@ -99,25 +100,25 @@ private:
     }
 
     Table now_, before_, next_;
-    std::size_t moved_ = 0, made_ = 0, count_ = 0;  // moved_: slots of before_; made_: parts of next_
+    std::size_t moved_ = 0, made_ = 0, count_ = 0;  // moved_: number of slots of before_; made_: number of parts of next_
 };
 
-// An index over a vector of interned items. It may be dropped at any time except between find() and the matching add().
-// find() inserts the items again that it has not seen.
+// An index over a vector of interned items. It can be dropped at any time except between find() and the matching add(). find()
+// first adds the items that are missing in it.
 class DroppableIndex {
 public:
-    // Among the first `count` things. hash_of(id): of one of them.
+    // The id of an equal item among the first `count`. hash_of(id): the hash of an item.
     template <class Hash, class Same>
     std::uint32_t find(std::uint64_t hash, std::size_t count, Hash&& hash_of, Same&& same) {
         for (; known_ < count; ++known_) ids_.add(hash_of(static_cast<std::uint32_t>(known_)), static_cast<std::uint32_t>(known_));
         return ids_.find(hash, same);
     }
-    // The next one, which was just looked for.
+    // Adds the next item, which the last `find` did not find.
     void add(std::uint64_t hash) {
         ids_.add(hash, static_cast<std::uint32_t>(known_));
         ++known_;
     }
-    // To replace it. A large one stays: that all of it comes back would take a step more than a millisecond.
+    // Empties the index. A large one is kept: to add all items again would take more than a millisecond in one step.
     void forget() {
         if (known_ <= kLarge) *this = {};
     }
@@ -126,7 +127,7 @@ private:
     static constexpr std::size_t kLarge = std::size_t{1} << 14;
 
     InternTable ids_;
-    std::size_t known_ = 0;  // this many of them are in it
+    std::size_t known_ = 0;  // number of items in the index
 };
 
 }  // namespace guideway

@@ -1,4 +1,4 @@
-// Lengths and costs that saturate: kInfinite means unbounded. Results that are finite stay below it.
+// Saturating arithmetic of lengths and costs: kInfinite means unbounded. Finite results saturate at kInfinite - 1.
 #pragma once
 
 #include <cstdint>

@@ -18,10 +18,10 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{2} << 20, kLine = 64;
-constexpr std::size_t kSmallest = 1024, kLargest = kChunk / 8;  // of what comes out of chunks
-constexpr std::size_t kUnit = 256, kUnits = kChunk / kUnit;     // that chunks are dealt out in
+constexpr std::size_t kSmallest = 1024, kLargest = kChunk / 8;  // sizes of pieces of chunks
+constexpr std::size_t kUnit = 256, kUnits = kChunk / kUnit;     // pieces of chunks have a whole number of units
 
-// Which piece was written beyond its end, or after it was given back, a sanitizer sees only in separate allocations.
+// With the address sanitizer, all pieces are separate allocations: only then does it detect writes after their end or after free.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define GUIDEWAY_PLAIN_PIECES
@@ -35,7 +35,7 @@ constexpr bool kPlain = true;
 constexpr bool kPlain = false;
 #endif
 
-// Whole lines; of what comes out of chunks, whole units.
+// Sizes are rounded to whole cache lines; pieces of chunks to whole units.
 constexpr std::size_t rounded(std::size_t bytes) {
     const std::size_t step = bytes < kSmallest || bytes > kLargest ? kLine : kUnit;
     return (bytes + step - 1) / step * step;
@@ -46,19 +46,19 @@ constexpr std::align_val_t alignment(std::size_t bytes) { return std::align_val_
 void* take_alone(std::size_t bytes) {
     void* const place = ::operator new(bytes, alignment(bytes));
 #ifdef MADV_HUGEPAGE
-    if (bytes >= kChunk) madvise(place, bytes, MADV_HUGEPAGE);  // a wish: small pages do as well
+    if (bytes >= kChunk) madvise(place, bytes, MADV_HUGEPAGE);  // only a hint
 #endif
     return place;
 }
 void give_alone(void* piece, std::size_t bytes) noexcept { ::operator delete(piece, alignment(bytes)); }
 
-// Bits, by unit of a chunk.
+// A bit for each unit of a chunk.
 class Marks {
 public:
     bool operator[](std::size_t i) const { return words_[i / 64] >> (i % 64) & 1; }
     void set(std::size_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
     void reset(std::size_t i) { words_[i / 64] &= ~(std::uint64_t{1} << (i % 64)); }
-    std::size_t last_before(std::size_t i) const {  // there is one
+    std::size_t last_before(std::size_t i) const {  // there must be one
         std::size_t word = (i - 1) / 64;
         std::uint64_t some = words_[word] & ~std::uint64_t{0} >> (63 - (i - 1) % 64);
         while (!some) some = words_[--word];
@@ -69,30 +69,30 @@ private:
     std::array<std::uint64_t, kUnits / 64> words_{};
 };
 
-// The header of a chunk. The rest consists of stretches: pieces that are in use, and free ones between them.
+// The header of a chunk. The rest is divided into pieces in use and free pieces between them.
 struct Chunk {
-    Marks begins, free;  // a stretch begins there, and is free
+    Marks begins, free;  // units where a piece begins; units where a free piece begins
 };
 constexpr std::size_t kFirst = (sizeof(Chunk) + kUnit - 1) / kUnit;
 
-struct Free {            // lies in a stretch that is free
-    Free *next, **back;  // of its class; back: what points to it
+struct Free {            // at the begin of a free piece
+    Free *next, **back;  // next: in the list of its class; back: the pointer to this one
     std::size_t units;
 };
 
-// Free stretches in lists by size, four classes to a doubling, each next to none that is free: as in Masmano et al., "TLSF: a
-// new dynamic memory allocator for real-time systems" (2004). Lists of exact sizes left a seventh of all chunks idle.
+// Free pieces in lists by size class, four classes for each doubling; adjacent free pieces are joined: as in Masmano et al., "TLSF: a
+// new dynamic memory allocator for real-time systems" (2004). With lists of exact sizes, a seventh of all chunks was unused.
 class Chunks {
 public:
     Chunks() {
 #ifdef __linux__
         pthread_atfork([] { all().lock_.lock(); }, [] { all().lock_.unlock(); },
-                       [] { all().lock_.unlock(); });  // a child would find it locked for good
+                       [] { all().lock_.unlock(); });  // else a child could find it locked forever
 #endif
     }
 
     static Chunks& all() {
-        static auto* const made = new Chunks;  // never destroyed: the last user may be static too
+        static auto* const made = new Chunks;  // never destroyed: static objects may use it until the end
         return *made;
     }
 
@@ -113,7 +113,7 @@ public:
         const std::lock_guard guard(lock_);
         Chunk& chunk = chunk_of(piece);
         std::size_t at = unit_of(piece), units = bytes / kUnit;
-        if (const std::size_t behind = at + units; behind < kUnits && chunk.free[behind]) units += join(chunk, behind);
+        if (const std::size_t next = at + units; next < kUnits && chunk.free[next]) units += join(chunk, next);
         if (at > kFirst) {
             const std::size_t before = chunk.begins.last_before(at);
             if (chunk.free[before]) {
@@ -123,7 +123,7 @@ public:
             }
         }
         if (units == kUnits - kFirst) {
-            // One is kept: a table that comes and goes would wait for the system each time.
+            // One unused chunk is kept: else a table that is created and destroyed again and again would call the system each time.
             if (spare_) return give_alone(&chunk, kChunk);
             spare_ = &chunk;
         }
@@ -131,7 +131,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t kLooks = 16;  // at stretches of the class of what is wanted, which may be too short
+    static constexpr std::size_t kLooks = 16;  // maximum number of pieces examined in the class of the wanted size: they may be too small
 
     static Chunk& chunk_of(void* piece) { return *reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(piece) & ~(kChunk - 1)); }
     static std::size_t unit_of(void* piece) { return (reinterpret_cast<std::uintptr_t>(piece) & (kChunk - 1)) / kUnit; }
@@ -164,7 +164,7 @@ private:
         *free->back = free->next;
         if (!lists_[class_of(free->units)]) filled_ &= ~(std::uint64_t{1} << class_of(free->units));
     }
-    // A free stretch becomes part of the one next to it; its units.
+    // Removes a free piece, which becomes part of an adjacent one; returns its units.
     std::size_t join(Chunk& chunk, std::size_t at) noexcept {
         auto* const free = reinterpret_cast<Free*>(reinterpret_cast<char*>(&chunk) + at * kUnit);
         unlink(free);
@@ -176,7 +176,7 @@ private:
     std::mutex lock_;
     std::array<Free*, 4 * std::bit_width(kUnits)> lists_{};
     std::uint64_t filled_ = 0;  // bits: classes that are not empty
-    Chunk* spare_ = nullptr;    // that is entirely free
+    Chunk* spare_ = nullptr;    // a chunk without pieces in use
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Memory for tables that grow: pieces of chunks of 2 MB that the system should map as one page each. Small and large pieces
-// are allocated separately. The tables are read at random places, so large pages save misses of the TLB (decision 7).
+// Memory for growing tables: pieces of chunks of 2 MB, for which the system is asked to use one huge page each. Small and large
+// pieces are allocated separately. The tables have random access, so huge pages avoid TLB misses (decision 7).
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace guideway {
 
-// Of any size, from 1 KB on at the beginning of a cache line; its content is not set. From any thread.
+// Allocates uninitialized memory of any size; from 1 KB on, it is aligned to a cache line. Thread-safe.
 void* allocate_block(std::size_t bytes);
-void free_block(void* piece, std::size_t bytes) noexcept;  // of the same size
+void free_block(void* piece, std::size_t bytes) noexcept;  // `bytes`: as at allocation
 
-// An array of values, which stays where it is; `ArenaBlock()` is none. `const` as a pointer is: the values may be changed.
+// An array of values with a fixed address; `ArenaBlock()` has none. As with a pointer, the values of a `const` one can be changed.
 template <class T>
 class ArenaBlock {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= alignof(std::max_align_t));
@@ -56,7 +56,7 @@ private:
     std::size_t count_ = 0;
 };
 
-// For vectors.
+// An allocator for vectors.
 template <class T>
 struct ArenaAllocator {
     using value_type = T;

@@ -1,4 +1,4 @@
-// A list that only grows, in blocks: what it holds never moves, and nothing is copied while it grows.
+// A vector in blocks that only grows: its elements never move.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace guideway {
 
-template <class T, unsigned kBits = 8>  // of the number of entries in a block
+template <class T, unsigned kBits = 8>  // kBits: logarithm of the number of entries in a block
 class SegmentedVector {
 public:
     T& operator[](std::size_t i) {

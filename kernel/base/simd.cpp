@@ -33,7 +33,7 @@ GUIDEWAY_WIDE std::uint32_t largest_of(const std::uint32_t* numbers, std::size_t
     return most;
 }
 
-// `to` at the beginning of a cache line.
+// `to` must be aligned to a cache line.
 GUIDEWAY_WIDE GUIDEWAY_AS_WRITTEN void copy_words(const std::uint32_t* __restrict from, std::uint32_t* __restrict to, std::size_t size) {
     to = std::assume_aligned<kLine>(to);
     for (std::size_t i = 0; i < size; ++i) to[i] = from[i];
@@ -75,11 +75,11 @@ void at_most(std::span<const std::uint8_t> numbers, std::uint8_t most, std::span
 
 std::size_t ones(std::span<const std::uint32_t> row) { return ones_of(row.data(), row.size()); }
 
-// Not by memcpy: its string instructions are slow if both addresses have nearly the same offset in a page, that of the copy
-// being a little higher (decision 7).
+// Without memcpy: its string instructions are slow if the offset of the target in its page is slightly larger than that of the
+// source (decision 7).
 void copy(std::span<const std::uint32_t> from, std::span<std::uint32_t> to) {
     const std::size_t beyond = reinterpret_cast<std::uintptr_t>(to.data()) % kLine;
-    if (beyond % sizeof to[0]) {  // never reaches the beginning of a line
+    if (beyond % sizeof to[0]) {  // no word begins at the begin of a line
         std::memcpy(to.data(), from.data(), from.size_bytes());
         return;
     }

@@ -1,12 +1,12 @@
-// Loops over whole vocabularies, compiled for several widths of vector registers; the machine picks one when it starts.
-// Products and sums are not fused (-ffp-contract=off in CMakeLists.txt), so all of them give the same bits.
+// Loops over whole vocabularies, compiled for several widths of vector registers; one is selected when the program starts.
+// Products and sums are not fused (-ffp-contract=off in CMakeLists.txt), so the results of all versions are identical.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#if defined(GUIDEWAY_WIDE)  // kernel/tests/variants: one width alone
+#if defined(GUIDEWAY_WIDE)  // kernel/tests/variants: only one width
 #define GUIDEWAY_AS_WRITTEN
 #elif defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
@@ -19,15 +19,15 @@
 
 namespace guideway {
 
-// 0 for none. `add` is added to each first, within its 16 bits.
+// The largest number, 0 if there is none. `add` is added to each before, modulo 2^16.
 std::uint32_t largest(std::span<const std::uint16_t> numbers, std::uint16_t add = 0);
 std::uint32_t largest(std::span<const std::uint8_t> numbers);
 std::uint32_t largest(std::span<const std::uint32_t> numbers);
 
-// Sets bit i of the row where numbers[i] is at most that; the bits of the row's last word that represent no number stay.
+// Sets bit i of the row if numbers[i] <= most. Does not change other bits.
 void at_most(std::span<const std::uint8_t> numbers, std::uint8_t most, std::span<std::uint32_t> row);
 
-// How many bits are set.
+// The number of bits that are set.
 std::size_t ones(std::span<const std::uint32_t> row);
 
 // Writes one row over the beginning of another, which it does not overlap.

@@ -1,4 +1,4 @@
-// A list that takes one pointer: a node of a grammar has many lists, most of them empty, and there are many nodes.
+// A list of the size of one pointer: a node of a grammar has many lists, most of them empty, and there are many nodes.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ public:
         reserve(all.size());
         for (const T& one : all) push_back(one);
     }
-    List(const List& other) : List() {  // which is whole from here on: what throws below frees what there is
+    List(const List& other) : List() {  // the delegated constructor is complete: after an exception, the destructor runs
         reserve(other.size());
         for (const T& one : other) push_back(one);
     }
@@ -65,7 +65,7 @@ public:
     }
 
 private:
-    struct Head {  // is before the items
+    struct Head {  // stored before the items
         std::uint32_t size, room;
     };
     static_assert(alignof(T) <= alignof(std::uint64_t) && sizeof(Head) == sizeof(std::uint64_t));

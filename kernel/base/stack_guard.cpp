@@ -41,7 +41,7 @@ std::uintptr_t find_limit() {
 #endif
 }
 
-// How many bytes are left before the reserve. Negative if the reserve is in use.
+// The number of bytes left before the reserve. Negative if the reserve is in use.
 std::intptr_t stack_left() {
     thread_local const std::uintptr_t limit = find_limit();
     const char here = 0;

@@ -149,7 +149,7 @@ void StoreLock::grant() {
 void StoreLock::piece_done(std::uint64_t units) {
     LongCall::works(units);
     const std::uint32_t now = state_.load(std::memory_order_relaxed);
-    if (!(now & kWriter)) return;  // expressions that no store guards, in tests
+    if (!(now & kWriter)) return;  // only in tests: expressions without a store
     WorkBound::spend(units);
     done_ += units;
     if (!(now & kWaiters)) {

@@ -1,7 +1,7 @@
 // The readers-writer lock of a store. A writer may work for a long time.
 //
 // Work is counted (fuel.h) and divided into pieces. Between two pieces, the writer calls the lock and
-// - admits waiting readers, who see complete tables, and continues when they have finished;
+// - admits waiting readers, which see complete tables, and continues when they have finished;
 // - yields, by throwing `Preempted`, if it has done one turn of work and another writer waits, or if the process is about
 //   to fork. Every piece of work in the kernel can be interrupted and repeated (fuel.h), so only time is lost. The callers
 //   in matcher.cpp and automaton.cpp repeat the work.
@@ -33,8 +33,8 @@ struct Preempted {
     bool by_process_fork;  // the process is about to fork; else another writer waits
 };
 
-// Thrown out of a call of a thread whose work is bounded, where the bound is reached. The caller's state is unchanged, and
-// the same call can be made again: what was found out stays in the store.
+// Thrown by a call of a thread whose work is bounded, when the bound is reached. The caller's state is unchanged, and the call can
+// be repeated: the store keeps partial results.
 struct Deferred final : std::exception {
     const char* what() const noexcept override { return "the bound of this thread's work is reached"; }
 };
@@ -165,10 +165,10 @@ public:
     void piece_done(std::uint64_t units) override;
 
     struct Statistics {
-        std::uint64_t most_waited = 0;   // units that one turn did while another thread waited for the lock, at most
+        std::uint64_t most_waited = 0;   // maximum units of one turn while another thread waited for the lock
         std::uint64_t most_delayed = 0;  // the same, while a reader or a step waited
-        std::uint64_t preempted = 0;     // turns that were cut off
-        std::uint64_t windows = 0;       // times that readers were let in
+        std::uint64_t preempted = 0;     // number of interrupted turns
+        std::uint64_t windows = 0;       // number of times that readers were admitted
     };
     Statistics statistics() const {
         return {most_waited_.load(std::memory_order_relaxed), most_delayed_.load(std::memory_order_relaxed),
@@ -206,14 +206,14 @@ private:
     void before_fork() override;
     void after_fork(bool in_child) override;
 
-    std::atomic<std::uint32_t> state_ = 0;  // kWriter, kWaiters (a caller waits: the ways without the mutex are closed), readers
-    std::mutex mutex_;                      // of the queues
+    std::atomic<std::uint32_t> state_ = 0;  // kWriter; kWaiters: threads wait, so taking it needs `mutex_`; number of readers
+    std::mutex mutex_;                      // protects the queues
     Queue readers_, steps_, background_, forks_;
-    Waiter* returning_ = nullptr;  // a writer that has let readers in
+    Waiter* returning_ = nullptr;  // a writer that has admitted readers
     bool readers_are_next_ = false;
-    unsigned steps_since_ = 0;  // one of the background had its turn
+    unsigned steps_since_ = 0;  // number of steps since the last turn of a background writer
 
-    // Of the writer.
+    // State of the writer.
     Rank rank_ = Rank::step;
     std::uint64_t done_ = 0, waited_ = 0, delayed_ = 0;
     std::atomic<std::uint64_t> most_waited_ = 0, most_delayed_ = 0, preempted_ = 0, windows_ = 0;

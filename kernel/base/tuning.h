@@ -1,6 +1,6 @@
-// One switch for each mechanism that shortens the computation of masks, and the thresholds from which some are tried.
-// Masks are the same whatever is set (decision 7). Tests and benchmarks turn mechanisms off; tests set thresholds to their
-// least values, so that small vocabularies reach the mechanisms.
+// A switch for each mechanism that speeds up the computation of masks, and thresholds from which some are tried. No setting changes
+// a mask (decision 7). Tests and benchmarks turn mechanisms off; tests set thresholds to their least values, so that small
+// vocabularies reach the mechanisms.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ struct Tuning {
     bool supersets = true;           // of the state without bounds
     bool loop_bounds = true;         // of the state that does not count its loop bodies
     bool differences = true;         // of the state that most bytes lead to
-    bool bases = true;               // of the expression that texts are excluded from, where a suffix trie spells none of them
+    bool bases = true;               // of the first operand of a difference, if no token of a suffix trie leads to an excluded text
     bool delta_sets = true;          // runs are stored as a base run and its changes; `differences` stores them so in any case
     // Objects and arrays (mask/mask_builder.cpp).
     bool summaries = true;        // the result of a suffix trie in the rest of a component is cached
-    bool key_index = true;        // tokens are sorted by the names that they lead to
+    bool key_index = true;        // tokens are sorted by the keys that they lead to
     bool punctuation = true;      // punctuation is walked as leaves that all grammars share
     bool composite_walks = true;  // the items of an array with unique items are walked as components of a separate machine
     // Expressions (regex/lazy_dfa.cpp, regex/part_search.cpp) and programs (grammar/program.cpp).
@@ -43,10 +43,10 @@ struct Tuning {
     std::uint32_t worth_closing = 2000;     // nodes of a subtree for which a stable set is searched
     std::uint32_t worth_following = 600;    // nodes walked from a state before all its loops and its class sequence are computed
     std::uint32_t few_bytes = 16;           // an alphabet below this size is not tested before its slice is made
-    std::uint32_t slice_nodes = 3000;       // nodes of the trie of an alphabet slice, at most
-    std::uint32_t difference_bound = 3000;  // nodes or tokens of a difference, at most
+    std::uint32_t slice_nodes = 3000;       // maximum number of nodes of the trie of an alphabet slice
+    std::uint32_t difference_bound = 3000;  // maximum number of nodes or tokens of a difference
     std::uint32_t first_tries = 300;        // tokens of a superset that are checked before a difference is tried
-    std::uint32_t tries = 4000;             // tokens of a superset that are checked, at most
+    std::uint32_t tries = 4000;             // maximum number of tokens of a superset that are checked
 
     bool accepts_subtrees() const { return self_loops || class_sequences || stable_sets; }
     // All mechanisms off.

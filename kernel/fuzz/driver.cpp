@@ -1,13 +1,13 @@
-// Drives a fuzz target where there is no libFuzzer: mutates seeds, and keeps what reaches code that nothing reached
-// before (GCC's -fsanitize-coverage=trace-pc; without it, everything mutates the seeds alone).
+// Drives a fuzz target without libFuzzer: mutates seeds, and keeps inputs that reach new code (GCC's
+// -fsanitize-coverage=trace-pc; without it, only the seeds are mutated).
 //
 //   fuzz_regex [seconds or rounds, as "20s" or "5000"] [seed]     fuzz_regex FILE...  runs those inputs
 //   fuzz_regex keep FILE [seconds or rounds] [seed]     then writes a corpus: few inputs that reach what all of them reach
 //
 // Each target first runs its corpus (corpus/*.hex), if there is one: one input a line, in hexadecimal.
 //
-// The same seed runs the same inputs. One that ends the process is left in fuzz-crash, and printed in hexadecimal, for
-// where a log is all that is left of a machine.
+// The same seed runs the same inputs. An input that ends the process is written to the file fuzz-crash and, for logs, printed in
+// hexadecimal.
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -33,12 +33,12 @@ void keep_crash() {
 
 }  // namespace
 
-// The sanitizers' hook, where they are linked.
+// The hook of the sanitizers, if they are linked.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*)());
 
 // Called by every block of instrumented code.
 extern "C" void __sanitizer_cov_trace_pc() {
-    // Counted from a separate origin: where the program was loaded must not decide what is kept.
+    // Relative to an address in the program, so that its load address does not change which inputs are kept.
     const auto at = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - reinterpret_cast<std::uintptr_t>(&keep_crash);
     bool& seen = reached[(at ^ at >> 16) & (reached.size() - 1)];
     if (!seen) seen = found = true;
@@ -91,7 +91,7 @@ void run(const std::string& text) {
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
 }
 
-// The shortest inputs first; one that reaches nothing more is left out.
+// Writes the shortest inputs first, without those that reach no new code.
 void write_corpus(std::vector<std::string> pool, const char* path) {
     std::stable_sort(pool.begin(), pool.end(), [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
     reached.fill(false);

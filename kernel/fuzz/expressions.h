@@ -43,7 +43,8 @@ private:
     reference::Tree tree_;
 };
 
-// The expression that `data` describes, and where its description ended: a byte per operation, operands on a stack.
+// The expression that `data` describes, with a byte for each operation and operands on a stack. Sets `at` to the end of the
+// description.
 inline std::uint32_t expression(Expressions& w, const std::uint8_t* data, std::size_t size, std::size_t& at) {
     std::vector<std::uint32_t> stack{w.literal("a")};
     const auto pop = [&] {
@@ -79,7 +80,7 @@ inline std::uint32_t expression(Expressions& w, const std::uint8_t* data, std::s
     return pop();
 }
 
-// The same inside a JSON string, where the byte after the expression says so.
+// The same, or inside a JSON string, depending on the byte after the expression.
 struct Spelled {
     std::uint32_t expr;
     bool quoted;

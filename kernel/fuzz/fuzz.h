@@ -1,5 +1,5 @@
-// What the fuzz targets share: a small vocabulary under tight limits, and a matcher driven by bytes. Errors of the
-// kernel's own kinds are fine; a broken promise aborts, as a sanitizer would.
+// Shared code of the fuzz targets: a small vocabulary with low limits, and calls of a matcher from bytes. Errors of the
+// kernel are allowed; a violated property aborts, like an error of a sanitizer.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-// Good inputs to begin with; libFuzzer starts from its corpus instead.
+// Valid inputs to start from; libFuzzer starts from its corpus instead.
 std::vector<std::string> fuzz_seeds();
 
 namespace fuzz {
@@ -58,7 +58,7 @@ inline bool takes(guideway::Matcher& matcher, std::int64_t token) {
     return true;
 }
 
-// A bit is set exactly when its token is taken; taken and given back, nothing has changed; what is alive can be completed.
+// Checks that a bit is set exactly if its token is accepted, that rollback restores the matcher, and that the text can be completed.
 inline void consistent(guideway::Matcher& matcher) {
     const auto before = mask(matcher);
     const std::size_t position = matcher.position();
@@ -73,8 +73,8 @@ inline void consistent(guideway::Matcher& matcher) {
     promise(matcher.position() == position && mask(matcher) == before, "what is given back leaves no trace");
     if (matcher.is_finished()) return;
     guideway::Matcher other(matcher);
-    const std::string rest = other.completion(), special = programs::kSpecialName;  // which is in it by its name
-    if (rest.size() > 2000) return;  // where much is counted at once, each byte has thousands of configurations to step
+    const std::string rest = other.completion(), special = programs::kSpecialName;  // the special token is in `rest` as its name
+    if (rest.size() > 2000) return;  // with many counters, each byte steps thousands of configurations
     for (std::size_t i = 0; i < rest.size(); ++i)
         if (rest.compare(i, special.size(), special) == 0 && takes(other, programs::kSpecial)) i += special.size() - 1;
         else promise(takes(other, 1 + static_cast<std::uint8_t>(rest[i])), "a completion is taken");
@@ -101,7 +101,7 @@ inline void drive(guideway::Matcher& matcher, const std::uint8_t* data, std::siz
                 case 6:
                     if (operand % 16 == 0) consistent(matcher);
                     break;
-                default: matcher.advance(operand + data[i] / 8 % 2 * 11); break;  // 257 among them: the special token
+                default: matcher.advance(operand + data[i] / 8 % 2 * 11); break;  // including 257, the special token
             }
         } catch (const guideway::Error&) {
             continue;  // an error leaves the matcher as it was

@@ -1,4 +1,4 @@
-// Calls of matchers of good programs, and what they promise. Input: which program, then two bytes a call.
+// Calls of matchers of valid programs, and their properties. Input: a program number, then two bytes for each call.
 #include "../tests/programs.h"
 #include "fuzz.h"
 

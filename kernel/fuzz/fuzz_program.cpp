@@ -1,4 +1,4 @@
-// Any words as a program, and a few calls of what it compiles to. Input: how many bytes are calls, those, the program.
+// Arbitrary words as a program, and a few calls of its matcher. Input: the number of bytes of calls, these bytes, the program.
 #include "../tests/programs.h"
 #include "fuzz.h"
 

@@ -9,7 +9,7 @@ using reference::Text;
 
 constexpr char32_t kAlphabet[] = {'a', 'b', 'c', 'd', 0xe9, 0x215, 0x65e5, '"', '\\', '\n', 0x1f600};
 
-// Whether the kernel accepts a text, byte by byte; and what would complete the longest prefix that it takes.
+// Whether the kernel accepts a text, byte by byte; and a completion of the longest prefix that it accepts.
 struct Verdict {
     bool accepted;
     std::size_t taken;

@@ -22,7 +22,7 @@ std::shared_ptr<const Vocabulary> vocabulary(const Tuning& tuning) {
     return std::make_shared<Vocabulary>(tokens, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial}, limits);
 }
 
-// The vocabularies stay: their stores hold what earlier inputs have left there.
+// The vocabularies are kept: their stores have results of earlier inputs.
 std::vector<std::shared_ptr<const Vocabulary>> variants(std::uint8_t choice) {
     static const auto standard = vocabulary({}), plain = vocabulary(Tuning::off()), eager = vocabulary(Tuning::eager());
     static std::map<std::size_t, std::shared_ptr<const Vocabulary>> reduced;

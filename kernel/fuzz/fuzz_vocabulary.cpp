@@ -1,5 +1,5 @@
-// Vocabularies from blocks of bytes, and from files that are not what they should be: refused, or used within their
-// bounds. Input: a byte that says which, then the bytes. Of a damaged file masks may be wrong, but nothing else.
+// Vocabularies from blocks of bytes, and from damaged files: they must be rejected, or used without an access out of bounds. Input: a
+// byte that selects the case, then the bytes. With a damaged file, masks may be wrong.
 #include "../tests/programs.h"
 #include "fuzz.h"
 
@@ -29,7 +29,7 @@ guideway::VocabularyLimits limits() {
     return made;
 }
 
-// Asks for masks along the way of what they allow.
+// Computes masks, each after a token that the last one allows.
 void walk(const std::shared_ptr<const Vocabulary>& vocabulary, bool whole) {
     for (const auto& program : {programs::tree(false, true), programs::letters(true)}) {
         guideway::Matcher matcher(guideway::Automaton::compile(vocabulary, program));
@@ -53,7 +53,7 @@ void read_file(const std::uint8_t* data, std::size_t size) {
          false);
 }
 
-// Any tokens: what is built of them and what is read again are the same.
+// Arbitrary tokens: tables that are built and tables that are read must be equal.
 void read_block(const std::string& bytes) {
     const TokenBlock tokens(bytes);
     if (tokens.view().size() == 0 || tokens.view().size() > 500) return;

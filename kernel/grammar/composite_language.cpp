@@ -196,7 +196,7 @@ CompositeLanguage& CompositeLanguage::of(ExprPool& pool) {
     return static_cast<CompositeLanguage&>(*pool.composites());  // nothing else is installed
 }
 
-// `reach`: the number of digits and of exponent bytes after which a number cannot have one of the values any more.
+// `reach`: digits and exponent bytes that complete any beginning of a number to a value other than the given ones.
 ExprId CompositeLanguage::start(std::vector<AnalysedNode>&& components, std::uint32_t root) {
     std::uint32_t digits = 0;
     for (const AnalysedNode& c : components)

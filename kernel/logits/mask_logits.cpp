@@ -15,11 +15,11 @@ namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-constexpr std::size_t kBlock = 256;  // words: 32 KB of logits, in which masks are mostly of one kind
-constexpr std::size_t kFew = 32;     // legal tokens of a block that are put back one by one
-constexpr std::size_t kMany = 1024;  // illegal ones that are written one by one: a line is not read for them, only written
+constexpr std::size_t kBlock = 256;  // words: 32 KB of logits, in which mostly nearly all or nearly no tokens are legal
+constexpr std::size_t kFew = 32;     // up to this many legal tokens of a block are written one by one
+constexpr std::size_t kMany = 1024;  // up to this many illegal tokens of a block are written one by one
 
-// In x86, whole lines that are written by one instruction need not be fetched before: a large fill takes half the time.
+// On x86, string instructions write whole cache lines without reading them before: a large fill takes half the time.
 void never(float* target, std::size_t size) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     const auto bits = std::bit_cast<std::uint32_t>(kNever);
@@ -42,7 +42,7 @@ GUIDEWAY_WIDE Bits bits_of(const std::uint32_t* words, std::size_t count) {
     return found;
 }
 
-// Read and written back in one piece, which is quicker than stores of single lanes.
+// Reads and writes all lanes, which is faster than stores to single lanes.
 GUIDEWAY_WIDE void blend(float* target, const std::uint32_t* words, std::size_t count) {
     for (std::size_t word = 0; word < count; ++word) {
         const std::uint32_t bits = words[word];
@@ -51,15 +51,15 @@ GUIDEWAY_WIDE void blend(float* target, const std::uint32_t* words, std::size_t 
     }
 }
 
-// f(lane) for each bit that is in the words, or is not in them.
+// Calls f(lane) for each bit that is `set` in the words, or for each that is not.
 template <class F>
-void each(const std::uint32_t* words, std::size_t count, bool standing, F&& f) {
+void each(const std::uint32_t* words, std::size_t count, bool set, F&& f) {
     for (std::size_t word = 0; word < count; ++word)
-        for (std::uint32_t bits = standing ? words[word] : ~words[word]; bits; bits &= bits - 1)
+        for (std::uint32_t bits = set ? words[word] : ~words[word]; bits; bits &= bits - 1)
             f(word * 32 + static_cast<std::size_t>(std::countr_zero(bits)));
 }
 
-// At most kBlock words. Where most is legal only the rest is written; where little is, nothing else is read.
+// For at most kBlock words. If most tokens are legal, only the others are written; if few are, only these are read.
 void mask_block(const float* source, float* target, const std::uint32_t* words, std::size_t count) {
     const std::size_t size = count * 32;
     const Bits bits = bits_of(words, count);
@@ -81,7 +81,7 @@ void mask_block(const float* source, float* target, const std::uint32_t* words, 
 
 bool any_of_eight(const std::uint32_t* words) { return std::accumulate(words, words + 8, 0u, std::bit_or<>()) != 0; }
 
-// Whether a legal token has a logit above -inf (or NaN). Most rows say so at once.
+// Whether a legal token has a logit above -inf (or NaN). Usually the first legal token has.
 bool anything_left(const float* logits, const std::uint32_t* row, std::size_t whole) {
     for (std::size_t word = 0; word < whole; ++word) {
         while (word + 8 < whole && !any_of_eight(row + word)) word += 8;
@@ -95,7 +95,7 @@ bool anything_left(const float* logits, const std::uint32_t* row, std::size_t wh
 
 bool mask_logits(const float* source, float* target, std::size_t width, std::span<const std::uint32_t> row) {
     const std::size_t whole = std::min(row.size(), width / 32);
-    bool left = anything_left(source, row.data(), whole);  // before they are written over
+    bool left = anything_left(source, row.data(), whole);  // before they are overwritten
     for (std::size_t word = 0; word < whole; word += kBlock)
         mask_block(source + word * 32, target + word * 32, row.data() + word, std::min(kBlock, whole - word));
     for (std::size_t t = whole * 32; t < width; ++t) {

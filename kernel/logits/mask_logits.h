@@ -1,4 +1,4 @@
-// What is done with a mask row, without looking at any grammar.
+// Operations on mask rows and logits that need no grammar.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 
 namespace guideway {
 
-// Every bit below `size`; the rest of the row is 0.
+// Sets the first `size` bits of a row, and clears the others.
 inline void allow_all(std::span<std::uint32_t> row, std::size_t size) {
     std::fill(row.begin(), row.end(), ~std::uint32_t{0});
     if (size % 32 && !row.empty() && size / 32 == row.size() - 1) row.back() = (1u << (size % 32)) - 1;
 }
 
-// The one token that the row allows, where it allows exactly one. Stops at the second.
+// The only token that a row allows; no value if it allows none or several.
 inline std::optional<std::uint32_t> only_token(std::span<const std::uint32_t> row) {
     std::optional<std::uint32_t> found;
     for (std::size_t word = 0; word < row.size(); ++word) {
@@ -28,7 +28,7 @@ inline std::optional<std::uint32_t> only_token(std::span<const std::uint32_t> ro
     return found;
 }
 
-// Logits, rows of `width` floats that lie `stride` floats apart.
+// Logits in rows of `width` floats. `stride`: the distance of two rows, in floats.
 struct LogitRows {
     float* data;
     std::size_t count, width;
@@ -36,12 +36,12 @@ struct LogitRows {
     float* row(std::size_t index) const { return data + static_cast<std::ptrdiff_t>(index) * stride; }
 };
 
-// One row: `target` becomes `source` with -inf where there is no bit, or no word; they are the same or apart. Says whether
-// a legal token has a logit above -inf (or NaN).
+// For one row: `target` becomes `source` with -inf where the mask has no bit, or no word. `target` is `source` or does not overlap
+// it. Returns whether a legal token has a logit above -inf (or NaN).
 bool mask_logits(const float* source, float* target, std::size_t width, std::span<const std::uint32_t> row);
 
-// Each row that is `held` by its mask (`words` to a row; others are copied as they are): as above. The indices of rows
-// where nothing is left.
+// The same for each row that is `held`, with `words` words of its mask; other rows are copied. Returns the indices of rows where no
+// token is left.
 std::vector<std::size_t> mask_logits(const LogitRows& source, const LogitRows& target, std::span<const std::uint32_t> masks,
                                      std::size_t words, std::span<const bool> held);
 

@@ -16,10 +16,10 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr std::size_t kSlices = 4096;
-constexpr double kNear = 1;     // a greedy draw with changed logits looks for the next token in this distance
-constexpr double kReach = 100;  // what is further below the largest is one slice: it weighs nothing
+constexpr double kNear = 1;     // a greedy draw with changed logits considers tokens within this distance of the best
+constexpr double kReach = 100;  // logits further below the largest are in one slice: their weight is negligible
 
-// e^x for x <= 0, within two units of the last place; 0 below -708. Written so that a compiler makes several at once.
+// e^x for x <= 0, within two units of the last place; 0 below -708. Vectorizable.
 inline double power(double x) {
     constexpr double kLog2e = 1.4426950408889634, kHigh = 0x1.62e42fee00000p-1, kLow = 0x1.a39ef35793c76p-33, kShift = 0x1.8p52;
     const double y = x < -708 ? -708 : x;
@@ -46,7 +46,7 @@ GUIDEWAY_WIDE void heat_all(double* logits, std::size_t size, double top, double
     for (std::size_t i = 0; i < size; ++i) logits[i] = (logits[i] - top) / temperature;
 }
 
-// The sum of `values`, of those whose key is at least `floor`.
+// The sum of the values whose key is at least `floor`.
 GUIDEWAY_WIDE double sum_from(const double* values, const double* keys, double floor, std::size_t size) {
     double lanes[16] = {};
     std::size_t i = 0;
@@ -78,7 +78,7 @@ GUIDEWAY_WIDE double smallest_of(const double* values, std::size_t size) {
     return *std::min_element(lanes, lanes + 16);
 }
 
-// The largest of each chunk; +inf for one that holds NaN or +inf.
+// The largest logit of each chunk; +inf for a chunk that contains NaN or +inf.
 GUIDEWAY_WIDE void chunk_tops(const float* logits, std::size_t chunks, float* tops) {
     for (std::size_t c = 0; c < chunks; ++c) {
         const float* at = logits + c * kChunk;
@@ -101,7 +101,7 @@ inline float top_of(const float (&lanes)[kChunk], const std::uint32_t (&strange)
     return odd ? kHighest : *std::max_element(lanes, lanes + kChunk);
 }
 
-// The largest of a stretch of whole chunks; +inf where one is NaN or +inf.
+// The largest logit of some chunks; +inf if one is NaN or +inf.
 GUIDEWAY_WIDE float stretch_top(const float* logits, std::size_t chunks) {
     float lanes[kChunk];
     std::uint32_t strange[kChunk] = {};
@@ -115,7 +115,7 @@ GUIDEWAY_WIDE float stretch_top(const float* logits, std::size_t chunks) {
     return top_of(lanes, strange);
 }
 
-// The same, of what the mask allows.
+// The same for the tokens that the mask allows.
 GUIDEWAY_WIDE float stretch_top(const float* logits, const std::uint32_t* words, std::size_t chunks) {
     float lanes[kChunk];
     std::uint32_t strange[kChunk] = {};
@@ -129,8 +129,8 @@ GUIDEWAY_WIDE float stretch_top(const float* logits, const std::uint32_t* words,
     return top_of(lanes, strange);
 }
 
-// The most probable token, the lowest id of equals, and how far the next one is below it; nothing where `Pool::survey`
-// says false. One look at the row.
+// The most probable token, with the lowest id among equals, and the difference to the next one; no value if `Pool::survey` would
+// return false. One pass over the row.
 std::optional<Drawn> best_of(std::span<const float> logits, std::span<const std::uint32_t> mask) {
     constexpr std::size_t kStretch = 16;
     const std::size_t reach = mask.empty() ? logits.size() : std::min(logits.size(), mask.size() * kChunk), whole = reach / kChunk;
@@ -171,7 +171,7 @@ GUIDEWAY_WIDE void widen(const float* from, double* to, std::uint32_t* ids, std:
     }
 }
 
-// The tokens that are left, by ascending id.
+// The tokens that stages have kept, by ascending id.
 class Pool {
 public:
     std::size_t size() const { return size_; }
@@ -200,7 +200,7 @@ private:
     void typical(double mass);
     void square(double factor);
     void without_top(double threshold);
-    // The slice that the edge falls into, in order, best first; `before`: the sum of what is before it.
+    // The slice that contains the threshold, sorted, best first; `before`: the sum before it.
     struct Edge {
         double before = 0;
         std::vector<std::pair<double, std::size_t>> slice;
@@ -215,14 +215,14 @@ private:
 
     std::span<const float> row_;
     std::span<const std::uint32_t> mask_;
-    std::vector<float> tops_, sampled_;  // of chunks, which are what a word of the mask is about
+    std::vector<float> tops_, sampled_;  // by chunk: one for each word of the mask
     float top_ = kLowest;
     std::size_t allowed_ = 0;
 
     std::size_t size_ = 0;
     std::vector<std::uint32_t> ids_;
     std::vector<double> logits_, weights_, key_, sums_ = std::vector<double>(kSlices);
-    bool weighed_ = false, keyed_ = false;  // keyed: `key_` belongs to what is left
+    bool weighed_ = false, keyed_ = false;  // keyed: `key_` has the keys of the tokens that are left
     Edge edge_;
     struct Changed {
         std::uint32_t id;
@@ -231,7 +231,7 @@ private:
     std::vector<Changed> changed_;
 };
 
-// Looks at all that is allowed; false where that is none or all of it -inf, or where one is NaN or +inf.
+// Finds the largest logits of allowed tokens; returns false if there are no such tokens, all are -inf, or one is NaN or +inf.
 bool Pool::survey(std::span<const float> logits, std::span<const std::uint32_t> mask) {
     row_ = logits;
     mask_ = mask;
@@ -263,7 +263,7 @@ bool Pool::survey(std::span<const float> logits, std::span<const std::uint32_t> 
     return top_ > kLowest && top_ < kHighest;
 }
 
-// Those from `floor` on, and above -inf.
+// Adds the allowed tokens with logits of at least `floor` and above -inf.
 void Pool::gather(float floor) {
     size_ = 0;
     weighed_ = false;
@@ -291,7 +291,7 @@ void Pool::gather(float floor) {
     size_ = n;
 }
 
-// A logit that a little more than `count` tokens reach, most likely: determined from every n-th.
+// A logit such that probably slightly more than `count` tokens have at least this one: estimated from a sample.
 float Pool::floor_for(std::size_t count) {
     if (allowed_ < 4096 || count > allowed_ / 8) return kLowest;
     sampled_.clear();
@@ -304,8 +304,8 @@ float Pool::floor_for(std::size_t count) {
     return *place;
 }
 
-// Gathers no more than the stages can need: where the first that cuts keeps a number of the best, or what is not too far
-// below the best, most of the vocabulary is never looked at twice.
+// Gathers only the tokens that the stages can need: if the first truncation keeps a number of the best, or those not far below the
+// best, most tokens are read only once.
 void Pool::choose(const Sampling& how, Seen seen) {
     const bool heated = how.temperature > 0, first = heated && how.top_n_sigma == 0;
     const bool by_share =
@@ -320,14 +320,14 @@ void Pool::choose(const Sampling& how, Seen seen) {
     gather(floor);
     const std::size_t found = size_, changed = change(how, seen);
     if (floor == kLowest) return;
-    // What was changed may have been what the floor was determined by.
+    // The floor may depend on tokens whose logits were changed.
     const bool enough = !heated || by_share ? size_ > 0 && largest() >= static_cast<double>(top_) : found >= how.top_k + changed;
     if (enough) return;
     gather(kLowest);
     change(how, seen);
 }
 
-// Biases and penalties; what they touch is in the pool afterwards, unless it is forbidden. How many these were.
+// Applies biases and penalties. Tokens with a changed logit are then in the pool, if they are allowed. Returns their number.
 std::size_t Pool::change(const Sampling& how, Seen seen) {
     changed_.clear();
     const auto note = [&](std::uint32_t id, auto&& act) {
@@ -361,7 +361,7 @@ std::size_t Pool::change(const Sampling& how, Seen seen) {
     return changed_.size();
 }
 
-// From the back, so that nothing is overwritten before it has been moved.
+// Merges from the end, so that nothing is overwritten before it was moved.
 void Pool::merge_changed() {
     std::size_t twice = 0;
     for (std::size_t i = 0, k = 0; i < size_ && k < changed_.size();)
@@ -407,9 +407,9 @@ void Pool::keep_if(Keep&& keep) {
     size_ = n;
 }
 
-// Those with a larger key than the edge, and of those on it the ones up to the place `last`.
+// Keeps the tokens with a key above `edge`, and those with a key equal to it up to position `last`.
 void Pool::keep_edge(const std::vector<double>& key, double edge, std::size_t last) {
-    // `key` may be the array that is being closed up: what is at i has not been overwritten when it is requested.
+    // `key` may be the array that `keep_if` compacts: element i is read before it is overwritten.
     keep_if([&](std::size_t i) { return key[i] > edge || (key[i] == edge && i <= last); });
 }
 
@@ -445,7 +445,7 @@ void Pool::keep_count(std::size_t count) {
 void Pool::keep_mass(const std::vector<double>& key, double mass) {
     weigh();
     const double wanted = mass * total(), top = largest_of(key.data(), size_);
-    for (const double reach : {8.0, 16.0})  // the mass lies mostly in few tokens
+    for (const double reach : {8.0, 16.0})  // usually few tokens have most of the mass
         if (size_ > kSlices && sum_from(weights_.data(), key.data(), top - reach, size_) >= wanted) {
             keep_if([&](std::size_t i) { return key[i] >= top - reach; });
             break;
@@ -521,14 +521,14 @@ void Pool::without_top(double threshold) {
     std::size_t above = 0, kept = 0;
     for (std::size_t i = 0; i < size_; ++i) {
         if (weights_[i] / sum < threshold) continue;
-        if (above == 0 || weights_[i] <= weights_[kept]) kept = i;  // the least probable; of equals the highest id
+        if (above == 0 || weights_[i] <= weights_[kept]) kept = i;  // the least probable; among equals, the highest id
         ++above;
     }
     if (above < 2) return;
     keep_if([&](std::size_t i) { return i == kept || weights_[i] / sum < threshold; });
 }
 
-// In the order of `ORDER` in src/guideway/sampling/sampler.py. False where nothing is left.
+// Applies the stages in the order of `ORDER` in src/guideway/sampling/sampler.py. Returns false if no token is left.
 bool Pool::cut(const Sampling& how, bool exclude_top) {
     if (how.top_n_sigma > 0) within_sigma(how.top_n_sigma);
     if (how.temperature != 1) heat(how.temperature);
@@ -547,7 +547,7 @@ bool Pool::cut(const Sampling& how, bool exclude_top) {
 
 Drawn Pool::best() const {
     std::size_t best = 0;
-    double second = logits_[0] - kNear;  // what is not in the pool is no nearer
+    double second = logits_[0] - kNear;  // tokens outside the pool are not nearer
     for (std::size_t i = 1; i < size_; ++i) {
         second = std::max(second, std::min(logits_[i], logits_[best]));
         if (logits_[i] > logits_[best]) best = i;
@@ -555,13 +555,13 @@ Drawn Pool::best() const {
     return {ids_[best], std::min(kNear, logits_[best] - second)};
 }
 
-// How much the log-odds of the tokens before an edge, against those after it, must change for the edge to reach `wanted`.
+// The change of the log-odds of the tokens before an edge, against those after it, that would move the edge to `wanted`.
 double odds_gap(double edge, double wanted, double sum) {
     const double before = edge / sum, after = 1 - before;
     return before > 0 && after > 0 ? std::abs(wanted - edge) / (sum * before * after) : std::numeric_limits<double>::infinity();
 }
 
-// By cumulated weights in the order of ids, a stretch at a time.
+// Finds the token by cumulative weights in the order of ids, first for blocks of tokens.
 Drawn Pool::draw(double number, double temperature) {
     constexpr std::size_t kStretch = 512;
     weigh();
@@ -569,7 +569,7 @@ Drawn Pool::draw(double number, double temperature) {
     sums.clear();
     double sum = 0;
     for (std::size_t i = 0; i < size_; i += kStretch) {
-        sums.push_back({sum, i});  // what is before it
+        sums.push_back({sum, i});  // the sum before it
         const std::size_t count = std::min(kStretch, size_ - i);
         sum += sum_from(weights_.data() + i, weights_.data() + i, 0, count);
     }
@@ -582,13 +582,13 @@ Drawn Pool::draw(double number, double temperature) {
         reached += weights_[i];
         if (reached > wanted) return {ids_[i], temperature * std::min(odds_gap(before, wanted, sum), odds_gap(reached, wanted, sum))};
     }
-    std::size_t last = size_ - 1;  // rounding put the draw after all of them
+    std::size_t last = size_ - 1;  // by rounding, the number is above all sums
     while (last > 0 && weights_[last] == 0) --last;
     return {ids_[last], 0};
 }
 
-// What is allowed and what is not, each summed against the largest of the same kind, so that little that is allowed is
-// not lost next to much that is not.
+// Sums over the allowed tokens and over the others. Each is relative to the largest logit of its kind, so that a small sum is not
+// lost by rounding.
 struct Sums {
     double legal = 0, outside = 0;
 };
@@ -615,7 +615,7 @@ GUIDEWAY_WIDE Sums sum_kinds(const float* logits, const std::uint32_t* words, st
 std::optional<Drawn> sample(std::span<const float> logits, std::span<const std::uint32_t> mask, const Sampling& how, Seen seen,
                             double number, bool exclude_top) {
     if (how.temperature == 0 && how.bias_ids.empty() && seen.ids.empty()) return best_of(logits, mask);
-    thread_local Pool pool;  // its arrays are as wide as the vocabulary, and would be new pages each time
+    thread_local Pool pool;  // its arrays have the size of the vocabulary: new ones would need new pages
     if (!pool.survey(logits, mask)) return std::nullopt;
     pool.choose(how, seen);
     if (pool.size() == 0) return std::nullopt;
@@ -626,7 +626,7 @@ std::optional<Drawn> sample(std::span<const float> logits, std::span<const std::
 
 Shares shares(std::span<const float> logits, std::span<const std::uint32_t> mask, std::uint32_t token) {
     if (token >= logits.size()) throw Error(ErrorKind::argument, "the token " + std::to_string(token) + " has no logit");
-    // A whole number of words, what is missing filled up.
+    // A whole number of words, padded.
     const std::size_t count = (logits.size() + kChunk - 1) / kChunk;
     thread_local std::vector<std::uint32_t> words;
     words.assign(count, mask.empty() ? ~0u : 0);

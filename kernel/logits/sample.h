@@ -1,9 +1,9 @@
-// A token drawn from logits on the CPU: biases and penalties, temperature, the stages that cut, and the draw, over the
-// allowed tokens only. What each stage means, and their order, is src/guideway/sampling/; this gives the same token but
-// for rounding in the last place.
+// Draws a token from logits on the CPU: biases and penalties, temperature, truncation stages, and the draw, over the allowed
+// tokens only. src/guideway/sampling/ defines each stage and their order; this draws the same token, except for rounding in the
+// last place.
 //
-// Nothing is sorted where it can be left out: where a stage keeps the best, tokens are counted (or weighed) by slices of
-// their logits first, and only the slice that the edge falls into is put in order.
+// Full sorts are avoided: a stage that keeps the best tokens first sums tokens (or their weights) in slices of their logits, and
+// sorts only the slice that contains the threshold.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace guideway {
 
-struct Sampling {            // with these values every stage is off
+struct Sampling {            // with these values all stages are off
     double temperature = 1;  // 0: the most probable token
     double repetition_penalty = 1, presence_penalty = 0, frequency_penalty = 0;
     double top_n_sigma = 0, tail_free = 1, typical_p = 1, top_a = 0, top_p = 1, min_p = 0;
@@ -23,14 +23,14 @@ struct Sampling {            // with these values every stage is off
     std::vector<double> biases;
 };
 
-struct Seen {  // distinct tokens that came before, and how often
+struct Seen {  // distinct earlier tokens, and their counts
     std::span<const std::uint32_t> ids, counts;
 };
 
 struct Shares {
     double logprob;       // of the token, under the model
     double mask_logprob;  // of the token, among the allowed ones
-    double removed;       // the probability of all that is not allowed
+    double removed;       // the total probability of tokens that are not allowed
 };
 
 struct Drawn {
@@ -41,9 +41,9 @@ struct Drawn {
     double gap;
 };
 
-// An empty mask allows all; one that is too short allows nothing beyond it. `number` in [0, 1) decides the draw;
-// `exclude_top`: whether this draw leaves out the top choices (XTC). Nothing where no token is left, or a logit is NaN
-// or +inf: the caller looks for the reason.
+// An empty mask allows all tokens; one that is too short allows no others. `number` in [0, 1) decides the draw;
+// `exclude_top`: whether this draw excludes the top choices (XTC). Returns no value if no token is left, or a logit is NaN or
+// +inf: the caller finds the reason.
 std::optional<Drawn> sample(std::span<const float> logits, std::span<const std::uint32_t> mask, const Sampling& how, Seen seen,
                             double number, bool exclude_top);
 

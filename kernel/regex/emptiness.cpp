@@ -50,7 +50,7 @@ void Emptiness::search_other_composite(ExprId start) {
     auto later = [](const Task& x, const Task& y) { return x.first != y.first ? x.first > y.first : x.second < y.second; };
     std::priority_queue<Task, std::vector<Task>, decltype(later)> tasks(later);
     tasks.emplace(shortest(exprs_[start].a), 0);
-    std::uint32_t best = kInfinite, best_at = 0, most = 0;  // most: length from which on no text is one of the others
+    std::uint32_t best = kInfinite, best_at = 0, most = 0;  // most: bound on the length of a shortest text (`reach`)
     each_part(exprs_, exprs_[start].b, [&](ExprId other) {
         if (exprs_[other].op == Op::composite)
             most = std::max(most, sum(exprs_.composites()->reach(exprs_[other].a), exprs_.composites()->reach(exprs_[exprs_[start].a].a)));

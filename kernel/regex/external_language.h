@@ -23,8 +23,8 @@ public:
     virtual bool single(std::uint32_t state) const = 0;
     // A lower bound of the number of different values, from the start; kInfinite: infinitely many.
     virtual std::uint32_t at_least(std::uint32_t state) const = 0;
-    // A bound for comparisons with given values. A text that is longer than the `reach` of its language plus the `reach` of a given
-    // value, which is its length, is not that value.
+    // A bound for searches. For the expression of one given value (`single`): its length as it was written. For others: if the
+    // language has a value other than some given ones, it has a text of one that is at most this much longer than the longest of them.
     virtual std::uint32_t reach(std::uint32_t state) const = 0;
     // Length of the completion that `best_byte` begins.
     virtual std::uint32_t shortest(std::uint32_t state) = 0;

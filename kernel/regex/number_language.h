@@ -67,7 +67,7 @@ private:
         Bound low, high;
         std::optional<Divisor> multiple;
         std::vector<Divisor> others;       // values are no multiples of these
-        std::vector<std::uint64_t> steps;  // by divisor in `others`: the multiples of both are these multiples of `multiple`
+        std::vector<std::uint64_t> steps;  // by divisor in `others`: it divides n * multiple if this divides n
         bool whole = false;
     };
     struct Spec {

@@ -187,7 +187,7 @@ void test_inside_characters() {
     CHECK(left("a") == 0 && left("\xc3") == 1 && left("\xc4") == 0 && left("\xc5") == 0);
     SelfLoops dashes;
     dashes.ascii[0] = std::uint64_t{1} << '-';
-    const auto loop = [&](std::string_view bytes) { return vocabulary.subtrees().loop_behind(node(bytes), dashes, {}); };
+    const auto loop = [&](std::string_view bytes) { return vocabulary.subtrees().loop_after(node(bytes), dashes, {}); };
     CHECK(!vocabulary.subtrees().loop(node("\xf0"), dashes, {}));  // for a state that is inside the character
     CHECK(loop("\xf0") && loop("\xf0\x9f\x98") && loop("\xc3") && !loop("\xe6") && !loop("\xe6\x97"));
 }

@@ -16,9 +16,9 @@ constexpr std::size_t kLong = 12;  // bytes
 
 bool is_structural(std::uint8_t b) { return kStructural[b >> 6] >> (b & 63) & 1; }
 
-struct Character {  // the one that is open at a node
+struct Character {  // the incomplete character at a node
     std::uint8_t bytes[4];
-    std::uint8_t have, size;  // 0 of 0: none
+    std::uint8_t have, size;  // number of bytes read, and of all bytes; 0 and 0: none
 };
 
 // Reads a byte. Returns false if the text is not plain any more.
@@ -64,7 +64,7 @@ PlainTokens::PlainTokens(const TokenTable& vocabulary) {
         }
         for (std::uint32_t p = trie.first_token[i]; p < trie.first_token[i + 1]; ++p) {
             const std::size_t n = subtrees.characters(p);
-            if (n == 255) refuse(p, p + 1, false);  // or more: not counted
+            if (n == 255) refuse(p, p + 1, false);  // 255 or more: the exact number is not known
             else {
                 if (by_length.size() <= n) by_length.resize(n + 1);
                 by_length[n].push_back(trie.tokens[p]);
@@ -95,7 +95,7 @@ void PlainTokens::lay_out(std::uint32_t vocabulary_size) {
     for (TokenTrie& trie : structural_) trie = TokenTrie::over(reader.view<std::uint64_t>(), vocabulary_size);
     const bool good = reader.done() && (by_length_.empty() || largest(by_length_) < vocabulary_size) &&
                       std::is_sorted(first_.rbegin(), first_.rend()) && (first_.empty() || first_[0] <= by_length_.size());
-    if (!good) throw Error(ErrorKind::argument, "a table of tokens that points out of place");
+    if (!good) throw Error(ErrorKind::argument, "a table of plain tokens with an index out of range");
 }
 
 }  // namespace guideway

@@ -12,7 +12,7 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxBlocks = 400;  // of one set; a subtree with more is walked
+constexpr std::size_t kMaxBlocks = 400;  // of one set; a subtree with more has no set
 constexpr std::uint32_t kBroken = 0xffffffff;
 
 unsigned length_of(std::uint8_t lead) { return lead < 0xc0 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf8 ? 4 : 0; }
@@ -27,8 +27,8 @@ public:
         intern({});
         for (std::uint32_t i = trie_.size(); i-- > 0;) {
             ids_[i] = set_below(i);
-            // after its own: sets of the nodes above read those of characters' last bytes only
-            if (const unsigned length = length_of(trie_.byte[i])) set_behind(i, length - 1);
+            // replaces sets inside the character: the nodes above use only those at the last bytes of characters
+            if (const unsigned length = length_of(trie_.byte[i])) set_after(i, length - 1);
         }
         std::vector<std::uint16_t> below;
         for (const std::uint32_t id : ids_)
@@ -47,7 +47,7 @@ public:
 private:
     struct Atoms {
         std::uint64_t ascii[2] = {0, 0};
-        std::vector<std::uint32_t> blocks;  // prefixes: bytes from the left, then their number
+        std::vector<std::uint32_t> blocks;  // bytes of a prefix, left-aligned, then their number
         std::uint16_t left = 0;
         bool broken = false;
         friend std::strong_ordering operator<=>(const Atoms& a, const Atoms& b) {
@@ -80,7 +80,7 @@ private:
         atoms.blocks.insert(atoms.blocks.end(), more.blocks.begin(), more.blocks.end());
     }
 
-    // Below `node`, this many bytes of a character are still to come.
+    // Adds the atoms below `node`, which is inside a character with `left` more bytes.
     void join_rest(Atoms& atoms, std::uint32_t node, std::uint32_t prefix, unsigned left) {
         const std::uint32_t size = prefix > 0xffff ? 3 : prefix > 0xff ? 2 : 1;
         if (left == 1 || trie_.end[node] == node + 1) atoms.blocks.push_back(prefix << (32 - 8 * size) | size);
@@ -88,7 +88,7 @@ private:
             const std::uint8_t b = trie_.byte[c];
             if (!is_continuation(b)) atoms.broken = true;
             else if (left == 1) join(atoms, c);
-            else join_rest(atoms, c, prefix << 8 | b, left - 1);  // three deep at most
+            else join_rest(atoms, c, prefix << 8 | b, left - 1);  // at most three levels
         }
     }
 
@@ -106,20 +106,21 @@ private:
         return intern(std::move(atoms));
     }
 
-    // Of a node with this many bytes of a character still to come, and of those below it inside the same.
-    void set_behind(std::uint32_t node, unsigned left) {
+    // Sets the alphabet after the character, for a node inside it with `left` more bytes, and for the nodes below in the same
+    // character.
+    void set_after(std::uint32_t node, unsigned left) {
         if (trie_.end[node] == node + 1) return;
         Atoms atoms;
         atoms.left = static_cast<std::uint16_t>(left);
         for (std::uint32_t c = node + 1; c < trie_.end[node]; c = trie_.end[c]) {
             if (!is_continuation(trie_.byte[c])) atoms.broken = true;
-            else if (left > 1) set_behind(c, left - 1);  // three deep at most
+            else if (left > 1) set_after(c, left - 1);  // at most three levels
             join(atoms, c);
         }
         ids_[node] = intern(std::move(atoms));
     }
 
-    // Blocks are numbered in the order of their bytes, so that states are shared when they are followed one by one.
+    // Blocks are numbered in the order of their bytes, so that common prefixes are stepped once (self_loops.cpp).
     void number_blocks() {
         std::map<std::uint32_t, std::uint16_t> numbers;
         const std::size_t count = std::min<std::size_t>(sets_.size(), SubtreeAlphabets::kUnknown);
@@ -171,7 +172,7 @@ SubtreeAlphabets::SubtreeAlphabets(const TokenTrie& trie, std::span<const std::u
     for (const Block& block : blocks_) good = good && block.size >= 1 && block.size <= 3;
     good = good && largest(below_, 1) <= sets_.size();  // unknown (0xffff) becomes 0
     good = good && (members_.empty() || largest(members_) < blocks_.size());
-    if (!good) throw Error(ErrorKind::argument, "subtrees that point out of place");
+    if (!good) throw Error(ErrorKind::argument, "subtree alphabets with an index out of range");
 }
 
 void SubtreeAlphabets::lay_out(std::span<const std::uint64_t> file) {
@@ -182,7 +183,7 @@ void SubtreeAlphabets::lay_out(std::span<const std::uint64_t> file) {
     members_ = reader.view<std::uint16_t>();
     blocks_ = reader.view<Block>();
     characters_ = reader.view<std::uint8_t>();
-    if (!reader.done()) throw Error(ErrorKind::argument, "subtrees with something behind them");
+    if (!reader.done()) throw Error(ErrorKind::argument, "subtree alphabets of a wrong size");
     most_ = static_cast<std::uint8_t>(largest(characters_));
 }
 

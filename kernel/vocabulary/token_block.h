@@ -1,7 +1,7 @@
-// The bytes of every token id as one block: the form in which they are digested, pickled and given to the kernel.
+// The bytes of all tokens as one block: the form in which they are hashed, pickled and passed to the kernel.
 //
-// How many ids there are (32 bits, little end first); the length of each (one byte, or 255 and then 32 bits); all their
-// bytes. No two lists of tokens have the same block.
+// The number of ids (32 bits, little-endian); the length of each token (one byte, or 255 and then 32 bits); the bytes of all
+// tokens. Different lists of tokens have different blocks.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace guideway {
 
-// Where tokens are in a text: token i from starts[i] to starts[i + 1].
+// Tokens in one text: token i is from starts[i] to starts[i + 1].
 struct TokenView {
     std::span<const std::uint32_t> starts;
     const char* text = nullptr;
@@ -35,7 +35,7 @@ private:
 };
 
 struct TokenBlock {
-    // Throws Error(argument) where `block` is none; it must outlive this.
+    // `block` must outlive this. Throws Error(argument) if it is malformed.
     explicit TokenBlock(std::string_view block);
     TokenView view() const { return {starts, text.data()}; }
 

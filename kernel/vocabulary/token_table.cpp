@@ -16,7 +16,7 @@ std::string block_of(const std::vector<std::string>& tokens) {
     return made.take();
 }
 
-// The tokens that hold this byte.
+// The tokens that contain this byte.
 std::vector<std::uint32_t> holders_of(std::uint8_t byte, const TokenBlock& tokens) {
     std::vector<std::uint32_t> found;
     for (std::size_t at = tokens.text.find(static_cast<char>(byte)); at != tokens.text.npos;) {
@@ -49,7 +49,7 @@ TokenTable::TokenTable(Bare, TokenBlock tokens, std::vector<std::uint32_t> eos, 
         const std::string all = std::to_string(size());
         throw Error(ErrorKind::argument, "id " + std::to_string(silent.back()) + " is not in a vocabulary of " + all + " tokens");
     }
-    // Between two tokens whose text becomes another, the text is taken in one piece.
+    // The text between two replaced tokens is copied in one piece.
     std::uint32_t from = 0, moved = 0, by = 0;  // modulo 2^32: texts grow and shrink
     const auto keep_up_to = [&](std::uint32_t id, std::uint32_t at) {
         text_.append(tokens.text.substr(from, at - from));
@@ -77,12 +77,12 @@ TokenTable::TokenTable(Bare, TokenBlock tokens, std::vector<std::uint32_t> eos, 
     keep_up_to(size() + 1, static_cast<std::uint32_t>(tokens.text.size()));
     std::sort(names_.begin(), names_.end());
     std::array<bool, 256> single{};
-    single[kSpecialByte] = true;  // no text holds it
+    single[kSpecialByte] = true;  // it occurs in no text
     for (std::uint32_t id = 0; id < size(); ++id) {
         const std::uint32_t length = starts_[id + 1] - starts_[id];
         longest_ = std::max(longest_, length);
         if (length == 1) single[static_cast<std::uint8_t>(text_[starts_[id]])] = true;
-        // The trie counts depths in 16 bits.
+        // Depths in the trie have 16 bits.
         if (length > 60'000) throw Error(ErrorKind::argument, "token " + std::to_string(id) + " is longer than 60,000 bytes");
     }
     spells_every_byte_ = std::all_of(single.begin(), single.end(), [](bool b) { return b; });

@@ -1,5 +1,5 @@
-// The tables that take long to build as a block of words, so that another process need not build them again. Numbers have
-// the byte order of the machine; callers store the block with the number of the format and the byte order.
+// The tables that take long to build, as a block of words, so that another process need not build them again. Numbers have
+// the byte order of the machine; callers store the block with its format version and byte order.
 #include "guideway/base/error.h"
 #include "guideway/base/flat_file.h"
 #include "guideway/vocabulary/token_table.h"
@@ -22,7 +22,7 @@ TokenTable::TokenTable(TokenBlock tokens, std::vector<std::uint32_t> eos, const 
     trie_ = TokenTrie::over(reader.view<std::uint64_t>(), size());
     subtrees_ = std::make_unique<SubtreeAlphabets>(trie_, reader.view<std::uint64_t>());
     plain_tokens_ = std::make_unique<PlainTokens>(reader.view<std::uint64_t>(), size());
-    if (!reader.done()) throw Error(ErrorKind::argument, "a vocabulary with something behind it");
+    if (!reader.done()) throw Error(ErrorKind::argument, "a vocabulary file of a wrong size");
 }
 
 }  // namespace guideway

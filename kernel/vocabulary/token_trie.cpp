@@ -10,7 +10,7 @@ namespace guideway {
 
 namespace {
 
-// The block: these counts, then the arrays in the order of `lay_out`, each padded to 8 bytes.
+// A block has these counts, then the arrays in the order of `lay_out`, each padded to 8 bytes.
 struct Counts {
     std::uint32_t nodes, tokens, wides, children;
 };
@@ -23,22 +23,22 @@ std::size_t words_for(const Counts& n) {
            words_for(std::size_t{n.children} * 4) + std::size_t{n.wides} * 5 + 2 * words_for(std::size_t{n.nodes} * 2) + words_for(n.nodes);
 }
 
-// Loops that a compiler makes several steps of at once, since they run whenever a process begins.
+// Vectorizable loops, since they run at the start of each process.
 GUIDEWAY_WIDE bool rises(const std::uint32_t* numbers, std::size_t steps) {
     std::uint32_t bad = 0;
     for (std::size_t i = 0; i < steps; ++i) bad |= numbers[i] > numbers[i + 1];
     return !bad;
 }
 
-// A subtree ends at the next node that is not deeper. None ends before it (depth[end] would be too large), and since a
-// node is in as many subtrees as it is deep, the sum of their sizes says that none ends after it.
+// Whether each subtree ends at the next node that is not deeper. If one ended before it, depth[end] would be too large. A node is in
+// as many subtrees as its depth plus one, so if one ended after it, the sum of their sizes would be too large.
 GUIDEWAY_WIDE bool nests(const std::uint32_t* end, const std::uint16_t* depth, std::int32_t n) {
     std::uint32_t bad = 0;
     std::uint64_t sizes = 0, depths = static_cast<std::uint64_t>(n);
     for (std::int32_t i = 0; i < n; ++i) {
         const auto to = static_cast<std::int32_t>(end[i]);
         bad |= (to <= i) | (to > n);
-        sizes += end[i] - static_cast<std::uint32_t>(i);  // a damaged file may hold any number: unsigned
+        sizes += end[i] - static_cast<std::uint32_t>(i);  // unsigned, since a damaged file can have any number
     }
     for (std::int32_t i = 0; i < n; ++i) depths += depth[i];
     for (std::int32_t i = 1; i < n; ++i) bad |= (depth[i] < 1) | (depth[i] > depth[i - 1] + 1);
@@ -74,20 +74,20 @@ TokenTrie TokenTrie::over(std::span<const std::uint64_t> block, std::uint32_t vo
     if (n.nodes == 0 || words_for(n) != block.size()) throw Error(ErrorKind::argument, "a trie of impossible size");
     TokenTrie made;
     made.lay_out(block);
-    if (!made.is_whole(vocabulary_size)) throw Error(ErrorKind::argument, "a trie that points out of place");
+    if (!made.is_valid(vocabulary_size)) throw Error(ErrorKind::argument, "a trie with an index out of range");
     return made;
 }
 
-// Whatever a walk relies on: subtrees nest, indices stay inside, wide nodes know their children.
-bool TokenTrie::is_whole(std::uint32_t vocabulary_size) const {
+// Checks all that walks rely on: the nesting of subtrees, index ranges, and the children of wide nodes.
+bool TokenTrie::is_valid(std::uint32_t vocabulary_size) const {
     const std::size_t n = byte.size();
     if (n > 0x7fffffff || depth[0] != 0 || first_token[0] != 0 || first_token[n] != tokens.size()) return false;
     if (!tokens.empty() && largest(tokens) >= vocabulary_size) return false;
     if (largest(wide_of) > wides.size() || !rises(first_token.data(), n)) return false;
-    return nests(end.data(), depth.data(), static_cast<std::int32_t>(n)) && leads_on();
+    return nests(end.data(), depth.data(), static_cast<std::int32_t>(n)) && has_valid_wides();
 }
 
-bool TokenTrie::leads_on() const {
+bool TokenTrie::has_valid_wides() const {
     std::size_t known = 0;
     for (const std::uint16_t wide : wide_of) known += wide != 0;
     bool good = known == wides.size();
@@ -155,7 +155,7 @@ TokenTrie TokenTrie::of(std::vector<Suffix>& suffixes) {
         return order != 0 ? order < 0 : x.token < y.token;
     });
     TokenTrieBuilder made;
-    std::vector<std::uint32_t> path;  // nodes on the way to the current string, the root left out
+    std::vector<std::uint32_t> path;  // nodes of the current string, without the root
     auto close_to = [&](std::size_t length) {
         for (; path.size() > length; path.pop_back()) made.close(path.back());
     };

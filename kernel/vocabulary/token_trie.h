@@ -1,12 +1,11 @@
-// Sets of byte strings that end in tokens, as tries in depth-first order.
+// Tries of byte strings with tokens, in depth-first order.
 //
-// Node 0 is the root (the empty string). Node i's subtree is [i, end[i]); its first child is i + 1, the next child of
-// the same parent is end[child]. A walk that refuses a node jumps to its end; below a wide node (one of many children)
-// it goes straight to the children that it wants. Tokens are in the order of their nodes, so a subtree's tokens are a
-// range. The whole vocabulary is one such trie; a suffix trie is what is left of it after a prefix that the current
-// component has taken.
+// Node 0 is the root (the empty string). The subtree of node i is [i, end[i]); its first child is i + 1, and the next sibling of a
+// child is end[child]. A walk skips a rejected node by a jump to its end; at a wide node (one with many children) it visits only
+// the children that can continue. Tokens are in the order of their nodes, so the tokens of a subtree are a range. The whole
+// vocabulary is one such trie; a suffix trie has the rests of tokens after a prefix that a component has accepted.
 //
-// For the maintainer: the arrays are views of one block of words, which the trie owns or a mapped file holds.
+// For the maintainer: the arrays are views of one block of words, which the trie owns or which is in a mapped file.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +25,11 @@ struct Suffix {
 class TokenTrie {
 public:
     struct Wide {
-        ByteSet bytes;        // of its children
-        std::uint32_t first;  // its children in `children`, in the order of their bytes
+        ByteSet bytes;        // bytes of its children
+        std::uint32_t first;  // index of its children in `children`, in the order of their bytes
         std::uint32_t node;
     };
-    static constexpr std::uint32_t kWide = 8;  // children that make a node wide
+    static constexpr std::uint32_t kWide = 8;  // minimum number of children of a wide node
 
     std::span<const std::uint32_t> end, first_token, tokens, children;
     std::span<const Wide> wides;
@@ -39,8 +38,8 @@ public:
 
     // `suffixes` need not be sorted, and are sorted in place.
     static TokenTrie of(std::vector<Suffix>& suffixes);
-    // A trie over a block written by another process; the block must outlive it. Throws Error(argument) where anything
-    // in it points out of place, or names a token from `vocabulary_size` on.
+    // A trie over a block from another process; the block must outlive it. Throws Error(argument) for an index out of range, or a
+    // token that is not less than `vocabulary_size`.
     static TokenTrie over(std::span<const std::uint64_t> block, std::uint32_t vocabulary_size);
 
     TokenTrie() = default;
@@ -68,14 +67,14 @@ public:
 private:
     friend class TokenTrieBuilder;
     void lay_out(std::span<const std::uint64_t> block);
-    bool is_whole(std::uint32_t vocabulary_size) const;
-    bool leads_on() const;
+    bool is_valid(std::uint32_t vocabulary_size) const;
+    bool has_valid_wides() const;
 
     std::vector<std::uint64_t> owned_;
     std::span<const std::uint64_t> block_;
 };
 
-// Makes a trie node by node, in depth-first order.
+// Builds a trie node by node, in depth-first order.
 class TokenTrieBuilder {
 public:
     TokenTrieBuilder() { open(0, 0); }

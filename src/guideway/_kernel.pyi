@@ -71,7 +71,7 @@ class KernelVocabulary:
     @staticmethod
     def load(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary:
         """
-        As `of_block`, but take what takes long to build from `file`, a result of `save` of an equal vocabulary. The vocabulary keeps the array, which must not change. Raises ValueError if the file belongs to other tokens or is malformed.
+        As `of_block`, but with the tables that take long to build from `file`, a result of `save` of an equal vocabulary. The vocabulary keeps the array, which must not change. Raises ValueError if the file belongs to other tokens or is malformed.
         """
 
     def open_ends(self, text: bytes) -> list[int]:
@@ -114,7 +114,7 @@ class Automaton:
 
     def warm_up(self, work: int) -> None:
         """
-        Compute in advance what masks will need. work: the most units of work; 100 units take about a microsecond.
+        Precompute results that masks need. work: the maximum number of units of work; 100 units take about a microsecond.
         """
 
     def __repr__(self) -> str: ...
