@@ -13,7 +13,7 @@
 
 namespace programs {
 
-// Every token is reached by a walk, node by node.
+// Without mechanisms that accept whole subtrees or use tables of tokens: walks visit all nodes.
 inline guideway::Tuning without_subtrees() {
     guideway::Tuning made;
     made.self_loops = made.class_sequences = made.stable_sets = made.plain_tokens = made.alphabet_slices = false;
@@ -169,7 +169,7 @@ inline Words demands(bool ordered, std::uint32_t most = 2) {
     return w.program(0);
 }
 
-// Different values: whole numbers from -1 to 2 by value, or strings of at most one letter.
+// Different values: integers from -1 to 2 by value, or strings of at most one letter.
 inline Words unique() {
     Writer w;
     Words array{4};
@@ -195,8 +195,8 @@ inline Words counted() {
     return w.program(0);
 }
 
-// Grammars that call themselves: sums with brackets; pairs whose parts can be distinguished in several ways; brackets in a
-// row, any of which may hold nothing.
+// Recursive grammars: sums with brackets; pairs whose parts can be split in several ways; sequences of brackets, each of
+// which can be empty.
 inline Words calls(unsigned kind) {
     Writer w;
     if (kind == 0) {
@@ -221,9 +221,9 @@ inline Words calls(unsigned kind) {
 }
 
 inline constexpr const char* kSpecialName = "<|a|>";
-inline constexpr std::uint32_t kSpecial = 257;  // its id in tokens()
+inline constexpr std::uint32_t kSpecial = 257;  // its id in `tokens()`
 
-// Special tokens: by name or id between letters; around what calls itself; a name that is none, so that it is text.
+// Special tokens: by name or id between letters; around a recursive node; a name without a token, which is text.
 inline Words special(unsigned kind) {
     Writer w;
     const std::uint32_t letters = w.repeat(w.chars({'a', 'c'}), 0, 3);
@@ -238,7 +238,7 @@ inline Words special(unsigned kind) {
     return w.program(0);
 }
 
-// Names that nothing closes: one may continue as long as it likes, one is a text or its beginning.
+// Keys without a closing quote: one of any length, one that is a text or its prefix.
 inline Words bare(bool ordered) {
     Writer w;
     const std::uint32_t letters = w.repeat(w.chars({'a', 'b'}), 0, 0xffffffff);

@@ -1,5 +1,5 @@
-// A reference matcher: which texts an expression accepts, by its definition. It shares no code with the kernel and has no
-// automaton: each node gives, for each place of a text, the places where a match that begins there may end.
+// A reference matcher: the texts that an expression accepts, by definition. It shares no code with the kernel and has no
+// automaton: for each position of a text, each node returns the positions where a match that begins there can end.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Expressions and their derivatives, against words enumerated by hand.
+// Expressions and their derivatives, compared with enumerated texts.
 #include <random>
 #include <set>
 #include <string>
@@ -72,7 +72,7 @@ void test_alphabets() {
     CHECK(pool.byte_facts.alphabet(literals({U"zy", U"/"}, Encoding::escaped_any)) == ByteSet::of("zy/\\u0123456789abcdefABCDEF\""));
     CHECK(pool.byte_facts.alphabet(literals({U"a\u00e9"}, Encoding::escaped)) == ByteSet::range(0, 255));
     CHECK(pool.byte_facts.alphabet(literals({std::u32string(100, U'a')}, Encoding::text)) ==
-          ByteSet::range(0, 255));  // too many to look through
+          ByteSet::range(0, 255));  // too many characters to examine
     for (const ExprId e : {both, but, pool.unite({pool.concat(digits, quote), pool.concat(letters, quote)})}) CHECK(ends_in(pool, e, '"'));
     CHECK(!ends_in(pool, pool.unite({letters, quote}), '"'));
     CHECK(!ends_in(pool, pool.concat(quote, digits), '"'));
@@ -92,14 +92,14 @@ void test_needed() {
     CHECK(pool.byte_facts.needed(pool.repeat(a, 0, 3)).empty() && pool.byte_facts.needed(pool.repeat(a, 2, 3)) == ByteSet::of("a"));
     CHECK(pool.byte_facts.needed(characters({{'"', '"'}})).empty() && pool.byte_facts.needed(characters({{'a', 'b'}})).empty());
     CHECK(pool.byte_facts.needed(pool.encoder().literals({U"a\n\"b"}, Encoding::escaped_any, quote)) == ByteSet::of("ab\""));
-    CHECK(
-        pool.byte_facts.needed(pool.encoder().literals({U"ab", U"ac"}, Encoding::escaped_any, quote)).empty());  // not looked at so closely
+    CHECK(pool.byte_facts.needed(pool.encoder().literals({U"ab", U"ac"}, Encoding::escaped_any, quote))
+              .empty());  // several texts are not examined
     CHECK(pool.byte_facts.needed(pool.complement(a)).empty() && pool.byte_facts.needed(kEmpty).empty());
     CHECK(!pool.emptiness.is_nonempty(pool.intersect({pool.concat(any, pool.concat(a, any)), pool.repeat(b, 0, kInfinite)})));
     CHECK(pool.emptiness.is_nonempty(pool.intersect({pool.concat(any, pool.concat(a, any)), pool.repeat(characters({{'a', 'b'}}), 3, 3)})));
 }
 
-// A search steps values, whose machines search themselves: of numbers inside arrays and objects.
+// A search steps composite values, whose machines need other searches: for numbers inside arrays and objects.
 void test_search_inside_search() {
     for (const char* text : {"{}", "[1]", R"({"a": 0})", "[[1], 22]", R"(["x", {"b": [0, 1.5]}])"}) {
         ExprPool pool;
@@ -114,7 +114,7 @@ void test_search_inside_search() {
 
 Decimal decimal(std::int64_t value, std::int64_t exponent = 0) { return {value < 0, exponent, std::to_string(std::abs(value))}; }
 
-// Bytes of a shortest text, by a search that knows nothing of what lies ahead.
+// Length of a shortest text, by a breadth-first search.
 std::uint32_t breadth_first(ExprPool& pool, ExprId start) {
     std::vector<ExprId> level{start};
     std::set<ExprId> seen{start};
@@ -160,7 +160,7 @@ void test_shortest_numbers() {
     CHECK(compared > 400);
 }
 
-// The digits that are missing until the next multiple lead the search, so not all remainders are visited.
+// The search uses the number of digits to the next multiple, so it does not visit all remainders.
 void test_work_for_shortest_numbers() {
     for (const bool plain : {false, true}) {
         Cell cell;
@@ -176,8 +176,8 @@ void test_work_for_shortest_numbers() {
     }
 }
 
-// Texts of some length that spell characters are those characters alone: nothing is left to intersect, whatever else was
-// made of the same characters, and in whichever sums they are.
+// An intersection of repeated characters with the universe of their spelling is the repetition itself, independent of other
+// expressions of the same characters, and in any alternation.
 void test_universe() {
     ExprPool pool;
     for (const Encoding spelling : {Encoding::text, Encoding::escaped, Encoding::escaped_any}) {
@@ -197,7 +197,7 @@ void test_universe() {
     }
 }
 
-// Counts inside counts: what is left after the freest bounds is no separate state.
+// Nested counters: summands with narrower bounds are no separate states.
 void test_counts_inside_counts() {
     const auto groups = [](ExprPool& pool, std::uint32_t most, std::uint32_t times) {
         const ExprId any = pool.set(ByteSet::of("ab.")), dot = pool.set(ByteSet::of("."));
@@ -214,7 +214,7 @@ void test_counts_inside_counts() {
     for (std::uint32_t length = 0; length <= 13; ++length)
         for (std::uint32_t dots = 0; dots < 1u << length; ++dots) {
             std::string text(length, 'a');
-            std::vector<std::uint32_t> ways(length + 1);  // by place: bit n: n groups may end there
+            std::vector<std::uint32_t> ways(length + 1);  // by position: bit n: n groups can end there
             ways[0] = 1;
             for (std::uint32_t at = 0; at < length; ++at) {
                 if (!(dots >> at & 1)) continue;
@@ -226,7 +226,7 @@ void test_counts_inside_counts() {
     CHECK(right);
 }
 
-// A byte is answered where a search finds that in few states, though another byte's would take too many; also when queried often.
+// The derivative by a byte that needs a short search is found although that of another byte needs a long one; also if queried often.
 void test_hard_targets() {
     ExprPool pool(ExprLimits{.max_search = 3000});
     const auto character = [&](char32_t c) { return pool.encoder().characters({{c, c}}, Encoding::text); };
@@ -234,7 +234,7 @@ void test_hard_targets() {
     const auto back = [&](char32_t c) {
         return pool.concat(pool.repeat(letter, 0, kInfinite), pool.concat(character(c), pool.repeat(letter, 13, 13)));
     };
-    const ExprId hard = pool.intersect({back('a'), back('b')});  // of one text no character is both
+    const ExprId hard = pool.intersect({back('a'), back('b')});  // no character of a text can be both
     const ExprId e = pool.intersect({pool.unite({pool.concat(character('x'), hard), pool.concat(character('y'), any)}),
                                      pool.unite({pool.concat(character('x'), hard), pool.concat(character('y'), letter)})});
     for (int i = 0; i < 100; ++i) CHECK(pool.dfa.derivative(e, 'y') != kNone && pool.dfa.derivative(e, 'z') == kNone);
@@ -258,7 +258,7 @@ ExprId make(ExprPool& pool, Encoding spelling, std::mt19937& chance, int depth) 
     return kind == 4 ? pool.concat(one, other) : kind == 5 ? pool.unite({one, other}) : pool.intersect({one, other});
 }
 
-// A search that leaves longer spellings of characters out finds what one through the only spelling does.
+// A search without longer spellings of characters finds the same as a search in a single spelling.
 void test_shortest_spellings() {
     int found = 0, empty = 0, spelled = 0, needing = 0;
     for (unsigned seed = 0; seed < 3000; ++seed) {
@@ -268,7 +268,7 @@ void test_shortest_spellings() {
         spelled += pool[any].encoding_closed;
         CHECK(pool.emptiness.shortest(any) == pool.emptiness.shortest(one));
         ++(pool.emptiness.shortest(any) == kInfinite ? empty : found);
-        for (const ExprId e : {any, one}) {  // by its bytes
+        for (const ExprId e : {any, one}) {  // follows a shortest text
             ByteSet met;
             for (ExprId at = e; pool.emptiness.is_nonempty(at) && !pool[at].nullable;) {
                 const int byte = pool.dfa.best_byte(at);
@@ -348,7 +348,7 @@ void test_values() {
     CHECK(run(pool, value, R"({"a":[2)") == kNone);
     CHECK(run(pool, value, R"({"a":[1,"b"],"c":{}})") == kEmpty);
     CHECK(pool.emptiness.shortest(value) == 20);
-    // Taken away from itself, nothing is left at once; from another, all of that.
+    // A language without itself is empty at once; without a disjoint one, it is unchanged.
     UsedValues texts(pool);
     const std::uint32_t used = texts.plus(0, R"({"c":{},"a":[1,"b"]})");
     CHECK(!pool.emptiness.is_nonempty(texts.without(value, used)));
@@ -358,7 +358,7 @@ void test_values() {
         CHECK(!CompositeLanguage::of(pool).spelled(text));
 }
 
-// A string as one expression of a program is the same as in pieces.
+// A string as one expression of a program equals its construction from parts.
 void test_strings_of_programs() {
     ExprPool pool;
     for (const std::uint32_t spelling : {1u, 2u})
@@ -390,7 +390,7 @@ void test_strings_of_programs() {
 
 }  // namespace
 
-// What was clipped is a unit: from then on, lower counts are the same expression, up to this many rounds.
+// A body whose bounds were saturated is a loop body: then lower counts are the same expression, up to this many iterations.
 void test_units() {
     ExprPool pool;
     const auto byte = [&](char32_t c) { return pool.encoder().characters({{c, c}}, Encoding::text); };
@@ -404,10 +404,11 @@ void test_units() {
           !pool.supersets.iterations_begin(far).contains('c'));
     pool.supersets.saturate_counters(pool.repeat(byte('a'), 0, 99), 6, true);
     pool.supersets.saturate_counters(pool.repeat(other, 0, 99), 6, false);
-    CHECK(pool.supersets.loop_bodies() == 1);  // texts of one byte are none, nor what only a part of the vocabulary cannot tell
+    CHECK(pool.supersets.loop_bodies() ==
+          1);  // texts of one byte are no loop bodies, nor are bodies that only part of the vocabulary cannot distinguish
 }
 
-// A state that counts has no row until it is often queried; what it says is the same before and after.
+// A state with a counter gets a row only after many queries. Its derivatives are the same before and after.
 void test_counts_without_rows() {
     ExprPool pool;
     const auto byte = [&](char32_t c) { return pool.encoder().characters({{c, c}}, Encoding::text); };

@@ -1,4 +1,4 @@
-// Work is counted: hostile input ends, and whatever was cut off anywhere has changed nothing and continues when called again.
+// Work is counted: hostile input ends. A call that reaches a limit anywhere changes nothing, and succeeds when it is repeated.
 #include <chrono>
 #include <random>
 
@@ -23,7 +23,7 @@ std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes = 64 << 20) 
                                         limits);
 }
 
-// Asks with ever more allowed, until it is enough.
+// Repeats a call with increasing limits until it succeeds.
 template <class F>
 auto persist(Store& store, F&& call) {
     for (std::uint64_t allowed = 16;; allowed += 1 + allowed / 8) {
@@ -66,7 +66,7 @@ void walk(const programs::Words& program, unsigned seed) {
     }
 }
 
-// ~((~([bc]{0,75}){2,5}){0,35}), found by fuzz_regex: states by the million, each a sum of thousands.
+// ~((~([bc]{0,75}){2,5}){0,35}), found by fuzz_regex: millions of states, each an alternation of thousands.
 void counts_under_complements() {
     programs::Writer w;
     const std::uint32_t letters = w.repeat(w.chars({'b', 'c'}), 0, 75);
@@ -84,11 +84,11 @@ void counts_under_complements() {
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::minutes(2));  // a second; under sanitizers more
 }
 
-// A batch of which a row cannot be filled is where it was.
+// If a row of a batch cannot be filled, no matcher changes.
 void batches() {
     const auto small = vocabulary();
     const auto automaton = Automaton::compile(small, programs::counted(4));
-    small->store()->engine.clear();  // what compiling found out ahead
+    small->store()->engine.clear();  // without the results of compilation
     Matcher one(automaton), two(automaton);
     const std::vector<std::int64_t> tokens{1 + '"', 1 + '"'};
     Row rows(2 * automaton->vocabulary().words());
@@ -106,7 +106,7 @@ void batches() {
     CHECK(cut && one.position() == 1 && two.position() == 1);
 }
 
-// A token of a batch whose work reaches the bound of the thread: the matchers before it have taken theirs.
+// A token of a batch reaches the thread's bound of work after earlier matchers took their tokens.
 void bounded_batches() {
     programs::Writer w;
     w.node({0, w.repeat(w.chars({'a', 'b'}), 0, 4000)});

@@ -1,4 +1,4 @@
-// Rows of an engine's loop, against a separate matcher each; in the background as in the foreground.
+// Rows of an engine's loop, compared with separate matchers; with and without a background thread.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -55,7 +55,7 @@ void walk(const std::shared_ptr<const Automaton>& automaton, std::mt19937& chanc
             }
             const bool wrong = chance() % 40 == 0;
             tokens.push_back(wrong ? static_cast<std::int64_t>(chance() % 300) - 5 : drawn(chance, found, vocabulary.size()));
-            if (!held || twins[i].is_finished()) continue;  // whatever comes after the end
+            if (!held || twins[i].is_finished()) continue;  // tokens after the end are arbitrary
             try {
                 twins[i].advance(tokens.back());
             } catch (const Error&) {
@@ -66,7 +66,7 @@ void walk(const std::shared_ptr<const Automaton>& automaton, std::mt19937& chanc
     }
 }
 
-// Logits masked in one call, in place or apart, against masks that are found first; rows that are other ones are not taken.
+// Logits masked in one call, in place or to a target, compared with masks computed before. Other rows are rejected.
 void walk_on(const std::shared_ptr<const Automaton>& automaton, std::mt19937& chance) {
     const std::size_t count = 4, size = automaton->vocabulary().size(), width = automaton->vocabulary().words(), prompt = chance() % 3;
     std::vector<Matcher> matchers(count, Matcher(automaton)), twins = matchers;

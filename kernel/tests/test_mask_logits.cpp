@@ -1,4 +1,4 @@
-// Masks on logits, in place and apart, against a loop that looks at one bit after the other.
+// Masks on logits, in place and to a target, compared with a loop over single bits.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -20,7 +20,7 @@ bool legal(const std::vector<std::uint32_t>& masks, std::size_t words, std::size
     return token / 32 < words && (masks[row * words + token / 32] >> (token % 32) & 1);
 }
 
-// Masks of one kind over long stretches: nothing legal, little, half, most, everything.
+// Masks with long ranges in which no, few, half, most or all tokens are legal.
 void stretches(std::mt19937& chance, std::vector<std::uint32_t>& masks) {
     for (std::size_t from = 0; from < masks.size(); from += 256) {
         const std::uint32_t share = std::array{0u, 1u, 20u, 512u, 1000u, 1023u, 1024u}[chance() % 7];
@@ -55,7 +55,7 @@ void batch(std::mt19937& chance, std::size_t count, std::size_t width, std::size
         for (std::size_t t = 0; t < width + gap; ++t) {
             const std::size_t at = row * (width + gap) + t;
             if (t >= width) {
-                CHECK(apart[at] == 7.0f && logits[at] == before[at]);  // what lies between rows
+                CHECK(apart[at] == 7.0f && logits[at] == before[at]);  // memory between rows
                 continue;
             }
             const float wanted = !held[row] || legal(masks, words, row, t) ? before[at] : kNever;
@@ -79,7 +79,7 @@ void counted(std::mt19937& chance) {
     }
 }
 
-// Wherever the two lie, that many words and no other.
+// For all alignments, exactly the given number of words is copied.
 void copied(std::mt19937& chance) {
     std::vector<std::uint32_t> from(200);
     for (std::uint32_t& word : from) word = static_cast<std::uint32_t>(chance());

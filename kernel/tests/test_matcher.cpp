@@ -1,4 +1,4 @@
-// Masks against advance, token by token, along random walks; rollback, fork, budgets; every memo setting the same.
+// Masks compared with `advance`, token by token, along random walks; rollback, fork, budgets; equal results for all cache sizes.
 #include <random>
 
 #include "check.h"
@@ -23,8 +23,8 @@ std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes, const Tunin
     for (const std::string& token : programs::tokens()) block.add(token);
     const std::string tokens = block.take();
     const auto file = std::make_shared<const std::vector<std::uint64_t>>(made->file());
-    const auto read =
-        std::make_shared<Vocabulary>(TokenBlock(tokens), eos, special, *file, file, limits);  // the forgetful ones come out of a file, too
+    const auto read = std::make_shared<Vocabulary>(TokenBlock(tokens), eos, special, *file, file,
+                                                   limits);  // those with small caches are also loaded from a file
     CHECK(read->file() == *file);
     return read;
 }
@@ -47,7 +47,7 @@ void walk(const programs::Words& program, unsigned seed) {
         CHECK(row == other);
         eager.fill_mask(other);
         CHECK(row == other);
-        encoder.fill_mask(other);  // took the same text byte by byte
+        encoder.fill_mask(other);  // it took the same text byte by byte
         CHECK(row == other);
         std::vector<std::uint32_t> legal;
         for (std::uint32_t t = 0; t < v.size(); ++t) {
@@ -123,7 +123,7 @@ void errors() {
     CHECK_THROWS(Automaton::compile(vocabulary(0), never.program(0)), Error);
 }
 
-// Empty parts cost no stack, however many there are.
+// Any number of empty parts needs no stack.
 void empty_parts() {
     programs::Writer w;
     w.node({0, w.concat({})});
@@ -154,7 +154,7 @@ void tails() {
     }
 }
 
-// An object of which two different marks must count, and at most one may, has no text. (Found by fuzz_program.)
+// An object that requires two different marks but allows at most one is empty. (Found by fuzz_program.)
 void too_few_marks() {
     for (bool ordered : {false, true}) {
         bool refused = false;

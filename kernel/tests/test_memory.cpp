@@ -1,5 +1,5 @@
-// Memory runs out at any allocation: the call fails with std::bad_alloc, has changed nothing that can be seen, and succeeds
-// when it is made again.
+// An allocation fails, each in turn: the call throws std::bad_alloc, has changed nothing that is observable, and succeeds when it is
+// repeated.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -12,14 +12,14 @@
 
 namespace {
 
-// Allocations until one fails; negative: none does.
+// Number of allocations before one fails; negative: none fails.
 thread_local long left = -1;
 thread_local bool failed = false;
 
 void* allocate(std::size_t bytes) {
     if (left == 0) {
         failed = true;
-        left = -1;  // once: what handles the error may allocate
+        left = -1;  // only once: error handling may allocate
         throw std::bad_alloc();
     }
     if (left > 0) --left;
@@ -36,7 +36,7 @@ void* allocate_or_null(std::size_t bytes) noexcept {
     }
 }
 
-// What malloc gave is before the aligned place: not every platform has std::aligned_alloc.
+// The pointer of malloc is stored before the aligned address: some platforms lack std::aligned_alloc.
 void* allocate_aligned(std::size_t bytes, std::align_val_t alignment) {
     const auto step = static_cast<std::uintptr_t>(alignment);
     void* const whole = allocate(bytes + step + sizeof(void*));
@@ -80,7 +80,7 @@ namespace {
 using Row = std::vector<std::uint32_t>;
 std::size_t failures = 0;
 
-// Makes the call again until no allocation fails, each time with more of them.
+// Repeats the call until no allocation fails; each time, a later one fails.
 template <class F>
 auto persist(F&& call) {
     for (long allowed = 0;; allowed += 1 + allowed / 8) {

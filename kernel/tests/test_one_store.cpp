@@ -1,4 +1,4 @@
-// Masks of many grammars over one store, against those over a separate store, and against walks node by node.
+// Masks of many grammars in one store, compared with those in separate stores, and with walks of all nodes.
 #include <memory>
 #include <random>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kNoEnd = kInfinite;
 
-// Letters, digits and dashes, alone and before quotes; enough of them that subtrees are taken whole.
+// Letters, digits and dashes, alone and before quotes; enough that whole subtrees are accepted.
 std::vector<std::string> tokens(std::mt19937& chance) {
     const char* const pieces[] = {"a", "b", "e", "on", "ti", "the", "0", "9", "-", "x"};
     const char* const ends[] = {"", "", "", "", "\"", "\",", "\"]", "\",\"", ".", " ", "..", "!", "\n"};
@@ -60,7 +60,7 @@ ProgramWords leaves(std::uint32_t count) {
     return w.program(2);
 }
 
-// The masks of both along a text, token by token, as far as it goes.
+// Compares the masks of both along a text, token by token, to its first illegal token.
 void compare(const std::shared_ptr<const Vocabulary>& ours, const std::shared_ptr<const Vocabulary>& theirs, const ProgramWords& program,
              const std::string& text) {
     Matcher a(Automaton::compile(ours, program)), b(Automaton::compile(theirs, program));
@@ -76,7 +76,7 @@ void compare(const std::shared_ptr<const Vocabulary>& ours, const std::shared_pt
     }
 }
 
-// The run of an unbounded state is one of another and what differs; bounded states are made of it later.
+// The run of an unbounded state is stored as a delta; runs of bounded states are derived from it.
 void test_bounds_after_no_bounds(const std::vector<std::string>& all) {
     const std::vector<std::uint32_t> classes[] = {{'-', '-', '0', '9', 'a', 'z'}, {'a', 'z'}, {'-', '-', 'a', 'z'}};
     const auto shared = vocabulary(all);
@@ -89,7 +89,7 @@ void test_bounds_after_no_bounds(const std::vector<std::string>& all) {
     }
 }
 
-// A token may leave a leaf after the states that are known to stay among themselves.
+// A token can leave a leaf after states of a stable set.
 void test_exits_beyond_closures(const std::vector<std::string>& all) {
     const auto quick = vocabulary(all), slow = vocabulary(all, false);
     for (const std::uint32_t count : {9u, 10u, 12u, 16u}) compare(quick, slow, leaves(count), "abonetiab");

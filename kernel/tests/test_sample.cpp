@@ -1,4 +1,4 @@
-// Draws against a plain reference that sorts everything, over all kinds of logits and masks.
+// Draws compared with a simple reference that sorts all tokens, for many kinds of logits and masks.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -17,7 +17,7 @@ using Words = std::vector<std::uint32_t>;
 
 bool allows(const Words& mask, std::size_t i) { return mask.empty() || (i / 32 < mask.size() && (mask[i / 32] >> (i % 32) & 1)); }
 
-// Temperature, top-k, top-p, min-p by the book; kNone where nothing is allowed. `near`: how close the draw was to the
+// Temperature, top-k, top-p and min-p by definition; kNone if no token is allowed. `near`: the distance of the draw to the
 // next token, where rounding may decide.
 constexpr std::uint32_t kNone = 0xffffffff;
 std::uint32_t plain(const Floats& logits, const Words& mask, const Sampling& how, double number, double& near) {
@@ -101,7 +101,7 @@ void changes() {
     how.temperature = 0;
     how.repetition_penalty = 10;
     const std::vector<std::uint32_t> ids{40, 7, 500}, counts{1, 2, 1};
-    CHECK(sample(logits, {}, how, {ids, counts}, 0, false)->token == 40u);  // 0.5 is still the most
+    CHECK(sample(logits, {}, how, {ids, counts}, 0, false)->token == 40u);  // 0.5 is still the largest
     how.presence_penalty = 1;
     CHECK(sample(logits, {}, how, {ids, counts}, 0, false)->token == 0u);
     how.bias_ids = {0, 1, 99, 100};
@@ -115,7 +115,7 @@ void changes() {
     CHECK(!sample({}, {}, how, {}, 0, false));
 }
 
-// Logits that change by less than the gap give the same token; by more, there is a change that gives another one.
+// If logits change by less than the gap, the same token is drawn. Some larger change leads to another one.
 void gaps() {
     std::mt19937 random(6);
     std::uniform_real_distribution<double> unit(0, 1);
@@ -142,7 +142,7 @@ void gaps() {
         CHECK(found && found->gap >= 0);
         if (!found || found->gap > 0.05 || found->gap < 1e-5) continue;
         ++close;
-        const auto changed = [&](double by, std::size_t from) {  // the logits from an id on, or of the drawn token alone
+        const auto changed = [&](double by, std::size_t from) {  // the logits from an id on, or only that of the drawn token
             Floats other = logits;
             if (how.temperature == 0) other[found->token] -= static_cast<float>(by);
             else

@@ -13,7 +13,7 @@ namespace {
 
 using Words = std::vector<std::uint32_t>;
 
-// What the machine itself picks.
+// The variant that this machine selects.
 std::int64_t picked(std::span<const float> logits, std::span<const std::uint32_t> mask, const DrawSettings& given, double number) {
     guideway::Sampling how;
     how.temperature = given.temperature;

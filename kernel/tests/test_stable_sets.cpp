@@ -1,4 +1,4 @@
-// Subtrees that are taken whole where states stay among themselves, against walks node by node.
+// Subtrees that are accepted without a walk by stable sets, compared with walks of all nodes.
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -50,7 +50,7 @@ std::vector<std::string> tokens(std::mt19937& chance) {
     return made;
 }
 
-// A string in which a run of some characters must come, must not, or may; each state lives on for a while.
+// A string in which a run of some characters is required, forbidden or optional; each state accepts some more characters.
 ProgramWords runs(std::mt19937& chance) {
     programs::Writer w;
     const std::uint32_t any = w.repeat(w.chars({0, 0x10ffff}), 0, kInfinite), length = 1 + static_cast<std::uint32_t>(chance() % 30);
@@ -66,7 +66,7 @@ ProgramWords runs(std::mt19937& chance) {
     return w.program(w.node({0, root}));
 }
 
-// This many of some characters, and others after them: many begin with the same bytes, and an optional one may be left out.
+// A number of some characters, then others: many begin with the same bytes, and an optional one can be omitted.
 ProgramWords counted(std::mt19937& chance) {
     programs::Writer w;
     const std::vector<std::uint32_t> classes[] = {
@@ -102,7 +102,7 @@ void compare(std::mt19937& chance, const std::vector<std::string>& all, const Pr
     }
 }
 
-// One that is held for a run of three: each state promises what is left.
+// A run of three is required: the number of characters of each state is the rest of it.
 void test_promises(const std::vector<std::string>& all) {
     const Vocabulary vocabulary(all, {0}, {0});
     ExprPool pool;
@@ -115,7 +115,7 @@ void test_promises(const std::vector<std::string>& all) {
     CHECK(stable.find(e).loops && stable.find(e).characters == 11);
     CHECK(stable.find(pool.dfa.derivative(e, 'x')).characters == 10);
     CHECK(stable.find(e).nullable);
-    // A state that another's stable set holds, without the character that it may not take, keeps its own, or reaches it.
+    // A state in the stable set of another, without the character that the other rejects, has or reaches its own stable set.
     ExprId last = e;
     for (int i = 0; i < 11; ++i) last = pool.dfa.derivative(last, 'x');
     CHECK(pool.dfa.derivative(last, 'x') == kNone);
@@ -130,12 +130,12 @@ void test_promises(const std::vector<std::string>& all) {
         CHECK(made->find(e).characters == 11 && holds_x(made->find(e)) && !holds_x(made->find(last)));
 }
 
-// A state of which it takes long to see what lives on is in none, and no error says so.
+// A state whose successors need long emptiness searches is in no stable set, without an error.
 void test_hard_ones(const std::vector<std::string>& all) {
     const Vocabulary vocabulary(all, {0}, {0});
     ExprPool pool(ExprLimits{.max_search = 500});
     Encoder& encoder = pool.encoder();
-    const auto but = [&](char32_t c) {  // any text in which this is so far from the end
+    const auto but = [&](char32_t c) {  // all texts with this character at a fixed distance from the end
         const ExprId any = encoder.universe(Encoding::text);
         return pool.concat(any, pool.concat(encoder.characters({{c, c}}, Encoding::text),
                                             pool.repeat(encoder.characters({{0, 0x10ffff}}, Encoding::text), 12, 12)));
@@ -145,10 +145,10 @@ void test_hard_ones(const std::vector<std::string>& all) {
     StableSets stable(pool, vocabulary.subtrees());
     stable.look_around(e);
     CHECK(stable.find(e).loops == nullptr);
-    CHECK_THROWS(pool.emptiness.is_nonempty(pool.dfa.derivative(e, 'a')), Error);  // the limit is the old one again
+    CHECK_THROWS(pool.emptiness.is_nonempty(pool.dfa.derivative(e, 'a')), Error);  // the limit was restored
 }
 
-// This many letters, then a dash: taken whole up to that many characters. A second walk finds what the first one did.
+// A number of letters, then a dash: subtrees of up to this many characters are accepted. A second walk uses the same stable set.
 void test_chains(const std::vector<std::string>& all) {
     const Vocabulary vocabulary(all, {0}, {0});
     const TokenTrie& trie = vocabulary.trie();
@@ -162,7 +162,7 @@ void test_chains(const std::vector<std::string>& all) {
     CHECK(sequence && sequence->loops.ascii[0] == 0 && sequence->loops.ascii[1] == 0x07fffffe00000000);
     CHECK(loops.class_sequence(pool, vocabulary.subtrees(), pool.set(ByteSet::range('0', '9'))) == nullptr);
     DfaTable states(64);
-    LeafWalk walks[2];  // of what is reached, a letter begun needs most: a byte of it, two letters, the dash, five letters
+    LeafWalk walks[2];  // the longest rest is that of an incomplete letter: one byte of it, two letters, the dash, five letters
     for (LeafWalk& walk : walks) {
         walk.measures = true;
         walk.run(pool, {&trie, {{1, trie.size(), 0}}}, e, {}, &vocabulary.subtrees(), loops, states, Tuning{});
@@ -170,7 +170,7 @@ void test_chains(const std::vector<std::string>& all) {
     CHECK(walks[0].rest == 9 && walks[1].rest == walks[0].rest);
 }
 
-// Inside a character, a node knows how much of it is to come, and what is after it, unless a token continues otherwise.
+// Inside a character, a node has the number of its remaining bytes, and the alphabet after it, unless a token continues differently.
 void test_inside_characters() {
     const std::vector<std::string> all{"",         "a",    "\xe6\x97\xa5", "\xe6\x97\xa6!", "\xe6\x97", "\xf0\x9f\x98\x80-",
                                        "\xc3\xa9", "\xc3", "\xc4",         "\xc5\x80",      "\xc5x"};
@@ -188,7 +188,7 @@ void test_inside_characters() {
     SelfLoops dashes;
     dashes.ascii[0] = std::uint64_t{1} << '-';
     const auto loop = [&](std::string_view bytes) { return vocabulary.subtrees().loop_after(node(bytes), dashes, {}); };
-    CHECK(!vocabulary.subtrees().loop(node("\xf0"), dashes, {}));  // for a state that is inside the character
+    CHECK(!vocabulary.subtrees().loop(node("\xf0"), dashes, {}));  // the state is inside the character
     CHECK(loop("\xf0") && loop("\xf0\x9f\x98") && loop("\xc3") && !loop("\xe6") && !loop("\xe6\x97"));
 }
 

@@ -1,4 +1,4 @@
-// How much stack is used by what recurses: expressions at the greatest depth that a program may have, in a thread with 512 KB.
+// The stack usage of recursive functions: expressions of the maximum depth of a program, in a thread with 512 KB.
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -77,7 +77,7 @@ void* run(void* given) {
     return nullptr;
 }
 
-// Bytes of the stack that were written.
+// The number of bytes of the stack that were written.
 void test_stack(unsigned kind) {
     constexpr unsigned char kPaint = 0xa5;
     std::vector<unsigned char> memory(kStack + 4096, kPaint);

@@ -1,4 +1,4 @@
-// State sets and the pieces of memory that tables are in.
+// State sets, and the memory of tables.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -17,7 +17,7 @@ using namespace guideway;
 
 namespace {
 
-// Whether what is taken is used by no other, whatever was given back before.
+// Checks that allocated blocks do not overlap, after any sequence of allocations and frees.
 bool keeps_apart(unsigned seed) {
     std::mt19937 chance(seed);
     struct Taken {
@@ -62,8 +62,8 @@ void check_piece_arrays() {
     CHECK(grown[99999] == 99999 && grown[17] == 17);
 }
 
-// Equal sets are one state set, which stays where it is, also where what finds it was forgotten; a token's state set is the right
-// one or none.
+// Equal sets are one state set with a fixed address, also after the index was emptied. The state set after a token is the right one
+// or not known.
 void check_state_sets() {
     std::mt19937 chance(5);
     StateSetIndex tables;

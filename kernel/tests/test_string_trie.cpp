@@ -1,4 +1,4 @@
-// Sets of texts and differences from them, against the same languages put together from sets of bytes.
+// Sets of texts, and differences with them, compared with the same languages built from sets of bytes.
 #include <random>
 #include <string>
 
@@ -18,12 +18,12 @@ constexpr char32_t kCharacters[] = {'a',  'b',  '"',    '\\',   '/',    '\n',   
 std::u32string some_text(std::mt19937& random) {
     std::u32string made(random() % 4, U' ');
     for (char32_t& c : made) c = kCharacters[random() % std::size(kCharacters)];
-    if (random() % 3 == 0)  // one that shares a long way with others, and may leave it
+    if (random() % 3 == 0)  // a text with a long common prefix with others
         for (std::size_t n = random() % 9; n-- > 0;) made.push_back(random() % 8 ? U'a' : U'b');
     return made;
 }
 
-// Character by character, as products of sets of bytes.
+// Character by character, as concatenations of sets of bytes.
 ExprId plainly(ExprPool& pool, const std::u32string& text, Encoding spelling, ExprId end) {
     ExprId made = end;
     for (std::size_t i = text.size(); i-- > 0;) made = pool.concat(pool.encoder().characters({{text[i], text[i]}}, spelling), made);
@@ -46,12 +46,12 @@ void test_random_sets(Encoding spelling, unsigned seed) {
     }
     std::vector<StringTrie::Entry> all_texts;
     for (const std::u32string& text : texts) all_texts.push_back({text, quote});
-    CHECK(pool.strings().make(all_texts, spelling) == grown);  // in whichever order they came
+    CHECK(pool.strings().make(all_texts, spelling) == grown);  // in any order
     const ExprId words = pool.encoder().literals(texts, spelling, quote), together = pool.unite(plain);
     same_language::compare(pool, words, together, random, kWalks);
     same_language::compare(pool, pool.string_state(grown), together, random, kWalks);
 
-    // Its texts, in one order whichever way they are met.
+    // Its texts in a fixed order.
     if (grown != StringTrie::kNoEntries) {
         const StringTrie& all_words = pool.strings();
         const auto listed = all_words.texts(grown);
@@ -68,16 +68,16 @@ void test_random_sets(Encoding spelling, unsigned seed) {
             CHECK(all_words.only_text(grown).characters == listed[0].characters && all_words.only_text(grown).end == listed[0].end);
     }
 
-    // The universe without them. The plain one is an intersection: a complement of what is not seen to be finite.
+    // The universe without these texts. The reference is an intersection: the complement of a language that is not known to be finite.
     const ExprId all = pool.concat(pool.encoder().universe(spelling), quote);
     const ExprId endless = pool.unite(
         {together, pool.concat(pool.set(ByteSet::range(0xff, 0xff)), pool.repeat(pool.set(ByteSet::range(0xff, 0xff)), 0, kInfinite))});
     same_language::compare(pool, pool.subtract(all, words), pool.intersect({all, pool.complement(endless)}), random, kWalks);
-    // Of few texts nothing may be left.
+    // A difference with few texts can be empty.
     CHECK(!pool.emptiness.is_nonempty(pool.subtract(words, pool.string_state(grown))));
 }
 
-// Ways longer than a chain can be, which part and end in the middle.
+// Paths longer than a chain, on which texts diverge and end.
 void test_long_ways() {
     ExprPool pool;
     const ExprId quote = pool.set(ByteSet::range('"', '"'));

@@ -1,4 +1,4 @@
-// Substrings of texts against the same languages put together from sets of bytes; the order of suffixes.
+// Substrings of texts, compared with the same languages built from sets of bytes; suffix arrays.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -48,7 +48,7 @@ Substrings::Text some_text(std::mt19937& random, bool variants) {
     return made;
 }
 
-// All substrings, as products of sets of bytes.
+// All substrings, as concatenations of sets of bytes.
 ExprId plainly(ExprPool& pool, const Substrings::Text& text, Encoding spelling, ExprId end) {
     std::vector<ExprId> all;
     if (text.empty) all.push_back(end);
@@ -85,7 +85,7 @@ void test_random_texts(Encoding spelling, unsigned seed) {
     }
 }
 
-// Large intervals, which are not measured by a scan.
+// Large intervals, which are not scanned.
 void test_long_text() {
     ExprPool pool;
     Substrings::Text text;

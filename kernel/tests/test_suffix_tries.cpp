@@ -1,4 +1,4 @@
-// Tries of what is left of tokens, against a look at each token.
+// Suffix tries, compared with computations for single tokens.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -11,7 +11,7 @@ using namespace guideway;
 
 namespace {
 
-// Wide nodes and narrow ones; tokens with a quote in them, and after it bytes that were not computed.
+// Wide nodes and others; tokens with a quote, and other bytes after it.
 std::vector<std::string> tokens(std::mt19937& chance) {
     std::vector<std::string> made;
     for (unsigned b = 0; b < 256; ++b) made.push_back(std::string(1, static_cast<char>(b)));
@@ -46,7 +46,7 @@ void test_tokens_of_bytes() {
         for (std::uint32_t t = 0; t < all.size(); ++t)
             if (is_of(all[t], bytes)) wanted.push_back(t);
         CHECK(got == wanted && !got.empty());
-        const std::uint32_t nodes = made.size() - 1;  // but the root
+        const std::uint32_t nodes = made.size() - 1;  // without the root
         CHECK(!suffix_tries.alphabet_exceeds(bytes, nodes) && suffix_tries.alphabet_exceeds(bytes, nodes - 1));
         CHECK(suffix_tries.of_alphabet(bytes, nodes - 1) == 0);
     }

@@ -1,4 +1,4 @@
-// Masks of grammars that call themselves: what was worked out at one depth holds at every other; special tokens.
+// Masks of recursive grammars: results of one depth are used at other depths; special tokens.
 #include "check.h"
 #include "guideway/base/error.h"
 #include "guideway/matcher/matcher.h"
@@ -27,7 +27,7 @@ bool takes(const Matcher& matcher, std::uint32_t token) {
     return true;
 }
 
-// The mask says of each token whether it is taken, with a memo and without.
+// A mask has exactly the tokens that are accepted, with large and small caches.
 void compare(const Matcher& matcher, const Matcher& forgetful) {
     Row row(matcher.automaton().vocabulary().words()), other(row.size());
     matcher.fill_mask(row);
@@ -53,7 +53,7 @@ void nested(const programs::Words& program, const std::vector<std::uint32_t>& ro
         forgetful.advance(t);
     }
     compare(matcher, forgetful);
-    matcher.rollback(end.size());  // back to the deepest place
+    matcher.rollback(end.size());  // to the deepest position
     Row row(matcher.automaton().vocabulary().words()), other(row.size());
     matcher.fill_mask(row);
     forgetful.rollback(end.size());
@@ -64,7 +64,7 @@ void nested(const programs::Words& program, const std::vector<std::uint32_t>& ro
 void special_tokens() {
     const auto automaton = Automaton::compile(vocabulary(64 << 20), programs::special(0));
     Matcher matcher(automaton);
-    for (const char c : std::string("<|a|>")) CHECK(!takes(matcher, id_of(c)) || c == 'a');  // its name as text is another thing
+    for (const char c : std::string("<|a|>")) CHECK(!takes(matcher, id_of(c)) || c == 'a');  // the name as text is not the special token
     matcher.advance(id_of('a'));
     matcher.advance(programs::kSpecial);
     CHECK(takes(matcher, programs::kSpecial));
@@ -81,7 +81,7 @@ void special_tokens() {
     const auto bare = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{});
     bool refused = false;
     try {
-        Automaton::compile(bare, programs::special(1));  // an id that is no special token's
+        Automaton::compile(bare, programs::special(1));  // an id that is not special
     } catch (const Error&) {
         refused = true;
     }

@@ -1,4 +1,4 @@
-// Tables of ids, the index that may be emptied, lists that take one pointer.
+// Intern tables, the index that can be dropped, lists of the size of a pointer.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -14,7 +14,7 @@ using namespace guideway;
 
 namespace {
 
-// Things are found by an index that is emptied now and then, as they were.
+// An index that is sometimes dropped finds the same items.
 void test_index() {
     std::mt19937 chance(3);
     DroppableIndex index;
@@ -22,7 +22,7 @@ void test_index() {
     std::map<std::uint32_t, std::uint32_t> twin;
     bool same = true;
     for (int turn = 0; turn < 30000; ++turn) {
-        if (turn % 7000 == 6999) index.forget();  // which a large one does not
+        if (turn % 7000 == 6999) index.forget();  // a large one is not emptied
         if (turn % 9000 == 8999) index = {};
         const auto wanted = static_cast<std::uint32_t>(chance() % 20000);
         const auto hash = [](std::uint32_t thing) { return mix(thing, 5); };
@@ -41,7 +41,7 @@ void test_index() {
 void test_list() {
     List<std::string> none, some{"a", "b"};
     CHECK(none.empty() && none.size() == 0 && none.begin() == none.end() && some.size() == 2 && some.back() == "b");
-    for (int i = 0; i < 100; ++i) some.push_back(some[0] + std::to_string(i));  // which moves when there is no room
+    for (int i = 0; i < 100; ++i) some.push_back(some[0] + std::to_string(i));  // reallocates the list while an element is used
     List<std::string> copy = some, moved = std::move(some);
     CHECK(std::ranges::equal(copy, moved) && copy.size() == 102 && copy[101] == "a99");
     copy.assign(3, "x");
@@ -51,10 +51,10 @@ void test_list() {
     CHECK(moved.empty());
 }
 
-// Ids are found while a table grows, each once.
+// Each id is found once while a table grows.
 void test_ids() {
     InternTable table;
-    const auto hash = [](std::uint32_t id) { return mix(id % 5000, 7); };  // some alike
+    const auto hash = [](std::uint32_t id) { return mix(id % 5000, 7); };  // some are equal
     for (std::uint32_t id = 0; id < 40000; ++id) {
         table.add(hash(id), id);
         for (const std::uint32_t known : {id, id / 2, id / 3})

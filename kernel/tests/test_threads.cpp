@@ -1,4 +1,4 @@
-// Matchers of one automaton in several threads see the same masks as alone. Run it under ThreadSanitizer.
+// Matchers of one automaton in several threads get the same masks as in one thread. Run it under ThreadSanitizer.
 #include <atomic>
 #include <memory>
 #include <span>
@@ -16,7 +16,7 @@ struct Case {
     std::string text;
 };
 
-// Two loops on a separate thread, over automata that they share, find what one finds alone.
+// Two loops on separate threads, with shared automata, get the same masks as one.
 void check_loops(const std::shared_ptr<Vocabulary>& vocabulary, std::span<const Case> cases) {
     const std::size_t width = vocabulary->words();
     std::vector<std::shared_ptr<const Automaton>> automata;
@@ -46,14 +46,14 @@ void check_loops(const std::shared_ptr<Vocabulary>& vocabulary, std::span<const 
         }
         alone.rows->grow(tokens);
     }
-    left.rows->begin(left.masks, width);  // no caller waits: its end does
+    left.rows->begin(left.masks, width);  // the destructor waits
     left.rows.reset();
 }
 
-// Threads compile, fill masks and drop automata while the vocabulary begins new stores: each finds what one thread finds.
+// Threads compile, fill masks and drop automata while the vocabulary begins new stores: the results are those of one thread.
 void check_rollover(std::span<const Case> cases) {
     VocabularyLimits limits;
-    limits.store_bytes = 1 << 17;  // outgrown by a few constraints
+    limits.store_bytes = 1 << 17;  // a few constraints fill it
     limits.memo_bytes = 1 << 18;
     const auto vocabulary =
         std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
@@ -67,7 +67,7 @@ void check_rollover(std::span<const Case> cases) {
         }
         return all;
     };
-    const auto fresh = [](std::uint32_t number) {  // a constraint that no store has
+    const auto fresh = [](std::uint32_t number) {  // a new constraint
         programs::Writer w;
         const std::uint32_t text = w.repeat(w.chars({'a', 'b' + number % 20}), number % 7, 300 + number);
         w.node({0, w.quoted(w.either({text, w.literal(std::to_string(number))}))});
@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
                 all.insert(all.end(), row.begin(), row.end());
                 all.push_back(static_cast<std::uint32_t>(matcher.mask_id()[0]));
                 matcher.advance(1 + static_cast<std::uint8_t>(c));
-                Matcher other(matcher);  // forks share what lies after them
+                Matcher other(matcher);  // forks share their history
                 other.rollback(1);
                 all.push_back(other.tokens_to_finish());
             }

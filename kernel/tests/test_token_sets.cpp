@@ -1,4 +1,4 @@
-// Sets of tokens however they are kept, against sets that hold one number after the other.
+// Sets of tokens of all forms, compared with simple sets of numbers.
 #include <random>
 #include <set>
 #include <vector>
@@ -45,7 +45,7 @@ Set without(Set one, const Set& other) {
     return one;
 }
 
-// A list, a row, and what differs from either: written, put back, joined, looked at.
+// A list, a row, and deltas of both: write, restore, merge, queries.
 void written(std::mt19937& random) {
     TokenSets sets(kWords);
     const Set held = some(random, random() % 2 ? 3 : kTokens);
@@ -60,7 +60,7 @@ void written(std::mt19937& random) {
             sets.change(id, row);
             CHECK(row == row_of(now));
             CHECK(sets.delta_base(id) == base);
-            const Set others = some(random, 20);  // next to which it is
+            const Set others = some(random, 20);  // other tokens of the row
             row = row_of(joined(now, others));
             sets.restore(id, row);
             CHECK(row == row_of(joined(joined(now, others), without(held, now))));

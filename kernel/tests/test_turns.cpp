@@ -1,5 +1,5 @@
-// Calls that others wait for: work is done in turns, what is known is read between two pieces of it, and what was cut off is
-// done in a store apart, with the same results. Run it under ThreadSanitizer too.
+// Concurrent calls: work is divided into turns, cached results are read between two pieces of work, and work that is interrupted too
+// often is done in a separate store, with the same results. Run it under ThreadSanitizer too.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -41,7 +41,7 @@ std::shared_ptr<const Vocabulary> vocabulary(std::size_t store_bytes = 512u << 2
                                         limits);
 }
 
-// Work without end, up to the limit: ~((~([bc]{0,75}){2,5}){0,35}).
+// Practically endless work, up to the limit: ~((~([bc]{0,75}){2,5}){0,35}).
 #if defined(__SANITIZE_THREAD__)
 constexpr std::uint32_t kLess = 6;  // hostile constraints are smaller under ThreadSanitizer, which is 10 to 20 times slower
 #else
@@ -95,7 +95,7 @@ void long_calls() {
         CHECK(call.is_long);
     }
     LoopRounds::end();
-    // A lock that is held: the call is reported at once, or after it has waited.
+    // The lock is held: the call is reported at once, or after a wait.
     StoreLock lock;
     for (const bool is_in_round : {false, true}) {
         lock.lock(StoreLock::Rank::step);
@@ -121,7 +121,7 @@ void long_calls() {
     }
 }
 
-// Readers enter between two pieces; a step waits for a turn at most, however long the writer works.
+// Readers are admitted between two pieces. A step waits for at most one turn of a writer.
 void turns() {
     StoreLock lock;
     Fuel work(10'000'000'000);
@@ -161,10 +161,10 @@ void turns() {
     lock.unlock();
 }
 
-// Many readers and writers, of which none is lost.
+// Many readers and writers; no update is lost.
 void crowd() {
     StoreLock lock;
-    std::uint64_t number = 0, other = 0;  // equal whenever no caller writes
+    std::uint64_t number = 0, other = 0;  // equal while no thread writes
     std::atomic<unsigned> wrong = 0;
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < 6; ++i)
@@ -190,7 +190,7 @@ void crowd() {
     CHECK(wrong == 0 && number == 9000 && other == 9000);
 }
 
-// Sequences next to hostile constraints that are compiled and walked, while stores are left: equal masks as alone.
+// Sequences in parallel with hostile constraints that are compiled and walked, while stores are replaced: the masks do not change.
 void beside_hostile() {
     const programs::Words friendly = programs::tree(false, true);
     std::vector<Row> expected;
@@ -274,7 +274,7 @@ void moved() {
     ends = true;
     other.join();
     CHECK(equal);
-    // The same on purpose: an automaton apart is cached, and gives the same masks.
+    // An explicit move: the automaton in a separate store is cached, and has the same masks.
     const auto apart = automaton->apart();
     CHECK(apart->is_apart() && apart->store() != automaton->store() && automaton->apart() == apart && automaton->newest() == apart);
     Matcher there(apart);
@@ -283,7 +283,7 @@ void moved() {
         CHECK(Automaton::compile(small, hostile(2 + static_cast<std::uint32_t>(i)))->apart());
 }
 
-// Ids of components that have run out are an error, and never those of other components.
+// If the ids of components are used up, it is an error; no id is used twice.
 void ids_run_out() {
     const auto small = vocabulary();
     const auto store = small->store();
@@ -292,7 +292,7 @@ void ids_run_out() {
     const std::vector<Row> expected = walk(before, kText);
     store->engine.ids().number_from(kInfinite - 2);
     CHECK(store->engine.ids().is_short());
-    CHECK(small->store() != store);  // a new one, whose ids begin anew
+    CHECK(small->store() != store);  // a new store, with new ids
     AnalysedNode object;
     object.kind = NodeKind::object;
     CHECK(store->engine.ids().of(object) == kInfinite - 2 && store->engine.ids().of(object) == kInfinite - 1);
@@ -317,7 +317,7 @@ void states_are_bounded() {
     CHECK(Vocabulary(programs::tokens(), {0}, {}, limits).size() > 0);
 }
 
-// What is warmed up depends on the work that is allowed, and on nothing else.
+// The results of warm-up depend only on the allowed work.
 void warm_up_is_counted() {
     const auto learned = [](std::uint64_t work) {
         const auto small = vocabulary();
@@ -335,8 +335,8 @@ void warm_up_is_counted() {
 
 #if defined(__unix__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 // Not under AddressSanitizer: before GCC 14 it does not lock its allocator for a fork, so that the child of a process with
-// threads can wait in malloc for ever. tests/unit/compiler/test_concurrency.py forks during compiles, too.
-// In the child of a fork: whatever other threads of the parent did just then, the vocabulary can be used.
+// threads can wait in malloc forever. tests/unit/compiler/test_concurrency.py forks during compiles, too.
+// The child of a fork can use the vocabulary, independent of what other threads of the parent did at the fork.
 bool child_works(const std::shared_ptr<const Vocabulary>& small, Matcher& matcher, const std::vector<Row>& expected) {
     const pid_t child = fork();
     if (child == 0) {
@@ -381,7 +381,7 @@ void forks() {}
 #endif
 
 #if defined(__unix__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-// Where the system gives no thread, the caller works alone.
+// If the system cannot start a thread, only the calling thread works.
 void few_threads() {
     const auto small = vocabulary();
     const auto automaton = Automaton::compile(small, programs::tree(false, true));
@@ -411,7 +411,7 @@ void few_threads() {
 void few_threads() {}
 #endif
 
-// Tables that grow with what constraints hold are in the sums that budgets are compared with.
+// All tables that grow with constraints are counted in the sizes that are compared with limits.
 void budgets() {
     const auto small = vocabulary();
     const auto automaton = Automaton::compile(small, programs::tree(false, true));
@@ -428,10 +428,10 @@ void budgets() {
     const auto cost_of = [&](auto&& make) {
         const std::size_t before = pool.bytes(), exprs = pool.size();
         for (std::uint32_t i = 0; i < 200; ++i) make(i);
-        (void)pool.dfa.first(static_cast<ExprId>(pool.size() - 1));  // the DFA allocates its facts about all expressions
+        (void)pool.dfa.first(static_cast<ExprId>(pool.size() - 1));  // the DFA allocates its data for all expressions
         return (pool.bytes() - before) / std::max<std::size_t>(pool.size() - exprs, 1);
     };
-    // Graphs: the expressions, what they were made of, a step of each state, and the facts of the DFA. The bound fails if one of
+    // Graphs: the expressions, their keys, a step of each state, and the data of the DFA. The bound fails if one of
     // these is not counted.
     CHECK(cost_of([&](std::uint32_t i) {
               const ExprId step = pool.set(ByteSet::range('a', static_cast<std::uint8_t>('b' + i % 20)));
@@ -440,7 +440,7 @@ void budgets() {
               states.back().accepting = true;
               (void)pool.graph(states);
           }) >= 96);
-    // Punctuation that no grammar had before: a bounded number is cached.
+    // New punctuation: a bounded number of leaves is cached.
     for (std::uint32_t i = 0; i < 100; ++i) {
         programs::Writer w;
         const std::uint32_t name = w.quoted(w.literal("a")), text = w.quoted(w.literal("x"));

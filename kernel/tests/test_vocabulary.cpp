@@ -1,5 +1,5 @@
-// Blocks of tokens, checksums, and files of vocabularies that are not what they should be: refused, or walked within
-// their bounds (which the sanitizers watch).
+// Blocks of tokens, checksums, and damaged vocabulary files: they are rejected, or used without access out of bounds (checked by the
+// sanitizers).
 #include <random>
 
 #include "check.h"
@@ -44,7 +44,7 @@ void checksums() {
     for (std::size_t at = 0; at < data.size(); ++at) {
         data[at] ^= static_cast<std::uint8_t>(1u << random() % 8);
         CHECK(checksum(data, 3) != known);
-        if (at + 64 < data.size()) {  // the same bit of the same lane, a round later
+        if (at + 64 < data.size()) {  // the same bit of the same lane, one step later
             auto twice = data;
             for (const std::size_t place : {at, at + 64}) twice[place] ^= 0x80;
             CHECK(checksum(twice, 3) != checksum(data, 3));

@@ -1,4 +1,4 @@
-// The sampler without wider vector registers than every machine has.
+// The sampler for the baseline vector registers.
 #define guideway guideway_plain
 #define GUIDEWAY_WIDE
 #include "sample_variant.h"

@@ -12,7 +12,7 @@ struct DrawSettings {
 struct SampleVariant {
     // The token drawn; -1: none.
     std::int64_t (*drawn)(std::span<const float>, std::span<const std::uint32_t>, const DrawSettings&, double);
-    // Two log-probabilities and the removed share.
+    // Two log-probabilities and the removed probability.
     void (*logprobs)(std::span<const float>, std::span<const std::uint32_t>, std::uint32_t, double (&)[3]);
 };
 
