@@ -231,6 +231,7 @@ const StateSet* Matcher::successor(const StateSet& state_set, std::uint32_t toke
 // If a thread holds it, a cached transition is used under the shared lock, without waiting for the end of that thread's work.
 void Matcher::advance(std::int64_t token) {
     const std::uint32_t id = checked(token);
+    automaton_->vocabulary_->prefetch(id);
     if (automaton_->store_->lock.is_taken() && advance_known(id)) return;
     locked([&] { take(id); });
 }
@@ -266,6 +267,7 @@ void Matcher::take(std::uint32_t token) const {
 void Matcher::advance_and_fill(std::int64_t token, std::span<std::uint32_t> row) {
     check_row(row);
     const std::uint32_t id = checked(token);
+    automaton_->vocabulary_->prefetch(id);
     if (automaton_->store_->lock.is_taken()) {
         advance(token);
         try {
