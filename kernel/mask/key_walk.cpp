@@ -34,6 +34,9 @@ struct Names {
 }  // namespace
 
 bool KeyWalk::run(ExprPool& pool, const TrieForest& forest, ExprId state) {
+    labels.clear();
+    places.clear();
+    exits.clear();
     const StringTrie& words = pool.strings();
     const bool within = pool[state].op == Op::strings;  // the opening quote of the key was read
     const ExprId rest = within ? state : after_byte(pool, kQuote, state);

@@ -23,7 +23,7 @@ struct KeyWalk {
     std::vector<Place> places;
     std::vector<Exit> exits;
 
-    // Returns false if the state is not a set of texts that each end with a quote and a label.
+    // Replaces the results. Returns false if the state is not a set of texts that each end with a quote and a label.
     bool run(ExprPool& pool, const TrieForest& forest, ExprId state);
 };
 

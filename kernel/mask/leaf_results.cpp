@@ -297,7 +297,7 @@ bool LeafResults::walk_difference(Machine& machine, const Config& config, WalkRe
 
 // If no text of the trie spells an excluded text of a difference: the run of the expression that they are excluded from.
 bool LeafResults::walk_as_base(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) {
-    const TrieForest forest = suffix_tries_.forest(trie);
+    const TrieForest& forest = suffix_tries_.forest(trie);
     if (!tuning_.bases || !forest.whole()) return false;
     Config there = config;
     there.state = taken_from(machine.pool(), config.state);
@@ -478,7 +478,7 @@ void LeafResults::keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk
 // `rounds_of`: the key under which `Rounds` are cached, if the state does not count all its loop bodies; else null.
 WalkResult LeafResults::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, SupersetBounds* wider,
                                   const ResultKey* rounds_of) {
-    const TrieForest forest = suffix_tries_.forest(id);
+    const TrieForest& forest = suffix_tries_.forest(id);
     LeafWalk walked;
     walked.measures = wider != nullptr;
     walked.counts = rounds_of != nullptr;
@@ -501,7 +501,7 @@ WalkResult LeafResults::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state
 }
 
 WalkResult LeafResults::walk(Machine& machine, std::uint32_t id, const Config& config) {
-    const TrieForest forest = suffix_tries_.forest(id);
+    const TrieForest& forest = suffix_tries_.forest(id);
     MachineWalk made = machine_walk(machine, forest, config, forest.trie == &trie_ ? &subtrees_ : nullptr, loops_, tuning_);
     const std::uint32_t suffix_trie = suffix_tries_.after_exits(*forest.trie, made.walked.exit_nodes);
     const std::uint32_t tokens = keep(*forest.trie, made.walked, !forest.whole());

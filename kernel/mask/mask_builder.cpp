@@ -6,7 +6,6 @@
 // below where the component ends (`leave`, `add_task`). The first task is the whole vocabulary in the configuration of the mask.
 #include <algorithm>
 
-#include "guideway/mask/key_walk.h"
 #include "guideway/mask/mask_builder.h"
 #include "guideway/vocabulary/token_table.h"
 
@@ -247,9 +246,9 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
         return *known;
     }
     ++results_.counters.misses;
-    const TrieForest forest = suffix_tries_.forest(task.trie);
+    const TrieForest& forest = suffix_tries_.forest(task.trie);
     const TokenTrie& x = *forest.trie;
-    KeyWalk walked;
+    KeyWalk& walked = key_walk_;
     if (!walked.run(machine.pool(), forest, rest_of(c.state))) return at_->names.add(key, {{}, {}, false});
     fuel_.spend(kTaskWork * (walked.labels.size() + walked.places.size()));
     const auto size = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
@@ -267,7 +266,7 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
         else ways.push_back({place.first, place.last, begin, size(listed)});
     }
     const ByteSet colon = machine.begins({c.node, phase_state(Phase::colon), c.regs, kBottom});
-    std::vector<std::uint32_t> pieces;
+    std::vector<std::uint32_t>& pieces = key_pieces_;
     std::sort(walked.exits.begin(), walked.exits.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     for (std::size_t at = 0; at < walked.exits.size();) {
         const std::uint32_t name = walked.exits[at].name;
@@ -282,17 +281,14 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
 }
 
 // Accepts the tokens of a trie that end in `text`, perhaps after white space; adds tasks for what is left in the configurations
-// `after` the text.
-void MaskBuilder::take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after) {
-    ByteSet follow;
-    for (const Config& c : after) follow |= machine.begins(c);
-    follow = PunctuationLeaves::canonical(follow);
-    if (text.empty())
-        for (char b : kSpace) follow.erase(static_cast<std::uint8_t>(b));
+// after the text (`after_`), of which `begins` is the union of first bytes.
+void MaskBuilder::take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, const ByteSet& begins) {
+    ByteSet follow = PunctuationLeaves::canonical(begins);
+    if (text.empty()) follow -= kBlank;
     const WalkResult made = punctuation_.result(machine.pool(), trie, text, spaced, follow);
     if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
     if (made.suffix_trie)
-        for (const Config& c : after) add_task(made.suffix_trie, c);
+        for (const Config& c : after_) add_task(made.suffix_trie, c);
 }
 
 // The same with the text that ends the component.
@@ -332,14 +328,19 @@ bool MaskBuilder::take_punctuation(Machine& machine, const Task& task) {
         (phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after ||
          (phase == Phase::colon && colon_bytes_read(c.state) == 0)))
         return false;  // punctuation that begins with white space
+    const auto begins = [&] {
+        ByteSet made;
+        for (const Config& one : after_) made |= machine.begins(one);
+        return made;
+    };
     if (spaced && phase != Phase::after && phase != Phase::colon) {
         after_.clear();
         machine.after_space(c, after_);
-        for (const Config& one : after_)
-            if (machine.begins(one).meets(kBlank)) return false;
-        take_text(machine, task.trie, true, {}, after_);
+        const ByteSet values = begins();
+        if (values.meets(kBlank)) return false;
+        take_text(machine, task.trie, true, {}, values);
     }
-    if (!text.empty() && step_along(machine, c, text)) take_text(machine, task.trie, spaced, text, after_);
+    if (!text.empty() && step_along(machine, c, text)) take_text(machine, task.trie, spaced, text, begins());
     if (!closing.empty() && (phase == Phase::close || machine.may_close(c))) take_closing(machine, task, spaced, closing);
     return true;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "guideway/mask/automaton_cache.h"
+#include "guideway/mask/key_walk.h"
 #include "guideway/mask/leaf_results.h"
 #include "guideway/mask/punctuation.h"
 #include "guideway/mask/summaries.h"
@@ -73,7 +74,7 @@ private:
     void take(Machine& machine, const Task& task, Mask& mask);
     bool take_punctuation(Machine& machine, const Task& task);
     bool step_along(Machine& machine, const Config& c, std::string_view bytes);
-    void take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after);
+    void take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, const ByteSet& begins);
     void take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text);
     bool take_keys(Machine& machine, const Task& task);
     KeyIndex key_index_of(Machine& machine, const Task& task);
@@ -116,7 +117,8 @@ private:
     std::vector<Span> spans_;
     std::unordered_map<std::uint32_t, VisitedSet> visited_;
     std::size_t taken_ = 0;  // number of tasks of the mask
-    std::vector<std::uint32_t> context_dependent_, row_, allowed_;
+    KeyWalk key_walk_;
+    std::vector<std::uint32_t> context_dependent_, row_, allowed_, key_pieces_;
     Configs below_, next_, after_;
 };
 

@@ -13,12 +13,7 @@
 
 namespace guideway {
 
-inline constexpr char kSpace[] = {' ', '\t', '\n', '\r'};
-inline const ByteSet kBlank = [] {
-    ByteSet made;
-    for (char b : kSpace) made.insert(static_cast<std::uint8_t>(b));
-    return made;
-}();
+inline const ByteSet kBlank = ByteSet::of(" \t\n\r");
 
 class PunctuationLeaves {
 public:

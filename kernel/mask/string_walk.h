@@ -46,11 +46,13 @@ private:
     // Walks the nodes [begin, end) from a position. `whole_of`: they are all the nodes below this one.
     void run(std::uint32_t begin, std::uint32_t end, const StringTrie::Step& start, std::optional<std::uint32_t> whole_of) {
         const std::size_t above = begin < end ? x_.depth[begin] - 1u : 0;
-        path_.assign(1, {start, 0, wanted(start, true), {}});
-        if (whole_of) path_[0].leap = ChildFilter(x_, *whole_of, path_[0].wanted);
+        thread_local std::vector<Level> kept;  // its memory: most walks are short
+        std::vector<Level>& path = kept;
+        path.assign(1, {start, 0, wanted(start, true), {}});
+        if (whole_of) path[0].leap = ChildFilter(x_, *whole_of, path[0].wanted);
         for (std::uint32_t i = begin; i < end;) {
-            path_.resize(x_.depth[i] - above);
-            const Level& here = path_.back();
+            path.resize(x_.depth[i] - above);
+            const Level& here = path.back();
             if (const std::uint32_t wanted = here.leap.next(x_, i); wanted != i) {
                 i = wanted;
                 continue;
@@ -76,7 +78,7 @@ private:
             sink_.at(i, next, first);
             if (x_.end[i] > i + 1) {
                 const ByteSet bytes = wanted(next, x_.wide(i));
-                path_.push_back({next, first, bytes, x_.wide(i) ? ChildFilter(x_, i, bytes) : ChildFilter()});
+                path.push_back({next, first, bytes, x_.wide(i) ? ChildFilter(x_, i, bytes) : ChildFilter()});
             }
             ++i;
         }
@@ -100,7 +102,6 @@ private:
     const StringTrie& words_;
     const TokenTrie& x_;
     Sink& sink_;
-    std::vector<Level> path_;
 };
 
 }  // namespace guideway

@@ -12,16 +12,6 @@ constexpr std::size_t kMaxMerged = 3000;  // maximum number of nodes that are co
 
 }  // namespace
 
-TrieForest SuffixTries::forest(std::uint32_t id) const {
-    if (id == kVocabularyTrie) return {&trie_, {{1, trie_.size(), 0}}};
-    GUIDEWAY_DCHECK(id <= kept_.size() && kept_[id - 1]);
-    const SuffixTrie& suffix_trie = *kept_[id - 1];
-    if (suffix_trie.tops.empty()) return {&suffix_trie.trie, {{1, suffix_trie.trie.size(), 0}}};
-    TrieForest made{&trie_, {}};
-    for (std::uint32_t top : suffix_trie.tops) made.parts.push_back({top, trie_.end[top], trie_.depth[top] - 1u});
-    return made;
-}
-
 // Many nodes of the vocabulary's trie become a list of subtrees (`tops`); fewer, or those of another trie, are merged.
 std::uint32_t SuffixTries::after_exits(const TokenTrie& x, std::vector<std::uint32_t>& exits) {
     if (exits.empty()) return kNoTrie;
@@ -59,6 +49,8 @@ std::uint32_t SuffixTries::keep(SuffixTrie made) {
     auto [first, last] = ids_.equal_range(h);
     for (; first != last; ++first)
         if (const SuffixTrie& known = *kept_[first->second - 1]; known.tops == made.tops && known.trie == made.trie) return first->second;
+    for (std::uint32_t top : made.tops) made.forest.parts.push_back({top, trie_.end[top], trie_.depth[top] - 1u});
+    if (made.tops.empty()) made.forest.parts.push_back({1, made.trie.size(), 0});
     bytes_ += made.bytes();
     auto id = static_cast<std::uint32_t>(kept_.size() + 1);
     if (free_.empty()) kept_.emplace_back();
@@ -66,13 +58,14 @@ std::uint32_t SuffixTries::keep(SuffixTrie made) {
         id = free_.back();
         free_.pop_back();
     }
-    kept_[id - 1] = std::make_unique<SuffixTrie>(std::move(made));
+    SuffixTrie& kept = *(kept_[id - 1] = std::make_unique<SuffixTrie>(std::move(made)));
+    kept.forest.trie = kept.tops.empty() ? &kept.trie : &trie_;
     ids_.emplace(h, id);
     return id;
 }
 
 void SuffixTries::spots_of(std::uint32_t id, std::vector<Spot>& spots) const {
-    for (const TrieForest here = forest(id); const TrieForest::Part& part : here.parts)
+    for (const TrieForest& here = forest(id); const TrieForest::Part& part : here.parts)
         for (std::uint32_t n = part.begin; n < part.end; n = here.trie->end[n]) spots.push_back({here.trie, n});
 }
 

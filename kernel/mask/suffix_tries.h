@@ -23,9 +23,10 @@ inline constexpr std::uint32_t kVocabularyTrie = 0, kNoTrie = 0;
 class SuffixTries {
 public:
     // `longest`: bytes of the vocabulary's longest token.
-    SuffixTries(const TokenTrie& trie, std::uint32_t longest, Fuel& work) : trie_(trie), longest_(longest), fuel_(work) {}
+    SuffixTries(const TokenTrie& trie, std::uint32_t longest, Fuel& work)
+        : trie_(trie), longest_(longest), fuel_(work), all_{&trie, {{1, trie.size(), 0}}} {}
 
-    TrieForest forest(std::uint32_t id) const;
+    const TrieForest& forest(std::uint32_t id) const { return id == kVocabularyTrie ? all_ : kept_[id - 1]->forest; }
     // Bytes of its longest text.
     std::uint32_t reach(std::uint32_t id) const { return id == kVocabularyTrie ? longest_ : kept_[id - 1]->reach; }
     // The subtrees at these nodes of a trie, joined; kNoTrie if there are none. Sorts the nodes.
@@ -61,7 +62,10 @@ private:
         TokenTrie trie;
         std::vector<std::uint32_t> tops;  // if not empty: the trie is these subtrees of the vocabulary's trie, and `trie` is unused
         std::uint32_t reach = 0;          // bytes of its longest text
-        std::size_t bytes() const { return trie.bytes() + tops.size() * 4 + sizeof(SuffixTrie) + 64; }
+        TrieForest forest{};              // its nodes
+        std::size_t bytes() const {
+            return trie.bytes() + tops.size() * 4 + forest.parts.size() * sizeof(TrieForest::Part) + sizeof(SuffixTrie) + 64;
+        }
     };
 
     struct Recent {  // the suffix trie of exits that were merged recently
@@ -84,6 +88,7 @@ private:
     const TokenTrie& trie_;
     std::uint32_t longest_;
     Fuel& fuel_;
+    TrieForest all_;
     std::vector<std::unique_ptr<SuffixTrie>> kept_;
     std::vector<std::uint32_t> free_;
     std::vector<Recent> recent_ = std::vector<Recent>(kRecent);  // by a hash of the exits

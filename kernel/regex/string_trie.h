@@ -109,12 +109,12 @@ public:
     // Calls f(end) for each text, in that order.
     template <class F>
     void each_end(std::uint32_t node, F&& f) const {
-        std::vector<std::uint32_t> open{node};
-        while (!open.empty()) {
-            const Node& at = below(open.back());
-            open.pop_back();
+        for (std::vector<std::uint32_t> open;; open.pop_back()) {
+            const Node& at = below(node);
             if (at.end != kNone) f(at.end);
             for (std::uint32_t i = at.count; i-- > 0;) open.push_back(edges_[at.first + i].second);
+            if (open.empty()) return;
+            node = open.back();
         }
     }
     std::size_t bytes() const {
