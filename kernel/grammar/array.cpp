@@ -34,13 +34,13 @@ std::uint32_t Arrays::items_so_far(const AnalysedNode& k, std::uint32_t regs) {
 // The register after an item with these `marks`; kNoCounters: the item is not allowed.
 std::uint32_t Arrays::after_item(const AnalysedNode& k, std::uint32_t regs, std::uint64_t marks) {
     if (k.direct) return one_more(k, regs);
-    auto record = core_.records.copy(regs, k.record_words);
+    auto& record = core_.records.draft(regs, k.record_words);
     if (!ItemCosts::advance(k, record, static_cast<std::uint32_t>(marks)) || k.item_plan->cost(record) == kInfinite) return kNoCounters;
     return core_.records.intern(record);
 }
 
 std::uint32_t Arrays::after_unique(const AnalysedNode& k, std::uint32_t regs, std::uint32_t read_text) {
-    auto record = core_.records.copy(regs, k.record_words);
+    auto& record = core_.records.draft(regs, k.record_words);
     record[kItems] = one_more(k, record[kItems]);
     if (read_text == ReadTexts::kUnknown) ++record[kHidden];
     else if (read_text != ReadTexts::kOther) record[kUsed] = core_.used_with(record[kUsed], read_text);

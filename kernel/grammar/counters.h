@@ -26,6 +26,12 @@ public:
         const std::uint32_t* from = at(id, words);
         return {from, from + words};
     }
+    // The same, valid until the next call: to be changed, then interned.
+    std::vector<std::uint32_t>& draft(std::uint32_t id, std::size_t words) {
+        const std::uint32_t* from = at(id, words);
+        draft_.assign(from, from + words);
+        return draft_;
+    }
     std::uint32_t intern(const std::vector<std::uint32_t>& record);
     std::size_t size() const { return begin_.size(); }
 
@@ -35,7 +41,7 @@ private:
     }
 
     DroppableIndex& index_;
-    std::vector<std::uint32_t> words_, zeros_;
+    std::vector<std::uint32_t> words_, zeros_, draft_;
     std::vector<std::size_t> begin_{0, 0};  // record i: [begin_[i], begin_[i + 1])
 };
 

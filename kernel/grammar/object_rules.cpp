@@ -48,7 +48,7 @@ std::uint32_t ObjectRules::position(const AnalysedNode& k, std::uint32_t regs) {
 std::uint32_t ObjectRules::after_entry(const AnalysedNode& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks) {
     const auto label = static_cast<std::uint32_t>(&entry - k.entries.begin());
     if (k.direct) return k.ordered ? std::min(label + 1, k.fixed) : label < k.fixed ? regs | 1u << label : regs;
-    auto record = core_.records.copy(regs, k.record_words);
+    auto& record = core_.records.draft(regs, k.record_words);
     ++record[kCount];
     if (k.maximum == kInfinite) record[kCount] = std::min(record[kCount], k.minimum);
     if (k.misses && k.ordered)
@@ -65,7 +65,7 @@ std::uint32_t ObjectRules::after_entry(const AnalysedNode& k, std::uint32_t regs
 // The register after an open key. A key whose text does not matter leaves it unchanged.
 std::uint32_t ObjectRules::after_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label, std::uint32_t read_text) {
     if (read_text == ReadTexts::kOther) return regs;
-    auto record = core_.records.copy(regs, k.record_words);
+    auto& record = core_.records.draft(regs, k.record_words);
     if (read_text == ReadTexts::kUnknown) ++record[unknown_word(k, label)];
     else record[used_word(k, label)] = core_.used_with(record[used_word(k, label)], read_text);
     return core_.records.intern(record);

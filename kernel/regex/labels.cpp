@@ -2,6 +2,7 @@
 #include "guideway/regex/labels.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "guideway/regex/string_trie.h"
@@ -78,23 +79,20 @@ std::uint32_t last_label(ExprTable& exprs, ExprId e, bool further, Emptiness* em
     const auto of_words = [&](const Expr& x, bool wanted) {
         return wanted || x.b ? exprs.strings().last_label_below(x.a, x.b) : exprs.strings().last_label(x.a);
     };
-    if (exprs[e].op == Op::strings) return of_words(exprs[e], further);  // most sets of keys are one string trie: no list is needed
     std::uint32_t made = kNoLabel;
-    std::vector<std::pair<ExprId, bool>> work{{e, further}};
-    while (!work.empty()) {
-        const auto [at, wanted] = work.back();
-        work.pop_back();
-        const Expr x = exprs[at];
+    std::vector<std::pair<ExprId, bool>> others;  // of an alternation: most sets of names have none
+    for (bool wanted = further;; std::tie(e, wanted) = others.back(), others.pop_back()) {
+        for (; exprs[e].labelled && exprs[e].op == Op::concatenation; e = exprs[e].b) wanted = wanted && !has_more(exprs[e].a);
+        const Expr x = exprs[e];
         std::uint32_t found = kNoLabel;
-        if (!x.labelled) continue;
-        if (x.op == Op::label && !wanted) found = x.a;
+        if (!x.labelled) {
+        } else if (x.op == Op::label && !wanted) found = x.a;
         else if (x.op == Op::strings) found = of_words(x, wanted);
         else if (x.op == Op::alternation)
-            for (ExprId p : exprs.parts(x)) work.emplace_back(p, wanted);
-        else if (x.op == Op::concatenation) work.emplace_back(x.b, wanted && !has_more(x.a));
+            for (ExprId p : exprs.parts(x)) others.emplace_back(p, wanted);
         if (found != kNoLabel) made = made == kNoLabel ? found : std::max(made, found);
+        if (others.empty()) return made;
     }
-    return made;
 }
 
 }  // namespace guideway
