@@ -64,7 +64,7 @@ WORDS = ("a", "ab", "abc", "x-1", "nat-12345678", "electronics", "PowerShell", "
 def vocabulary(name: str) -> gw.Vocabulary:
     """Llama 3's 128,000 tokens (without the special ones, but for one that ends texts), or one of `wide.FILES`."""
     if name != "llama3":
-        return wide.tokenizer(name).vocabulary
+        return wide.vocabulary(name)
     pytest.importorskip("llama_models", reason="needs llama-models, whose package holds the vocabulary of Llama 3")
     lines = (
         (Path(str(import_module("llama_models").__file__)).parent / "llama3" / "tokenizer.model")

@@ -49,7 +49,7 @@ def test_characters_beyond_ascii(name: str, pattern: str, text: str) -> None:
     """Characters with equal first bytes are accepted together, unless a count or the text after them prevents it."""
     cutter = Cutter(name, random.Random(1))
     quick = cutter.vocabulary
-    plain = vocabularies.limited(wide.tokenizer(name).vocabulary, tuning=vocabularies.PLAIN)
+    plain = vocabularies.limited(wide.vocabulary(name), tuning=vocabularies.PLAIN)
     crowd = Crowd.compiled(gw.Regex(pattern), [quick, plain])
     row = np.zeros((len(quick.token_bytes) + 31) // 32, np.uint32)
     tokens = cutter.cut(text.encode())
@@ -142,15 +142,15 @@ def test_many_tokenizations(name: str) -> None:
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_masks_that_each_leave_tokens_out(name: str) -> None:
     """Several strings at once, each nearly free: what one leaves out another may allow."""
-    tokenizer = wide.tokenizer(name)
+    vocabulary = wide.vocabulary(name)
     some = {"type": "string", "not": {"enum": ["abc", "hello", "the"]}}
     lists: list[dict[str, Any]] = [
         {"items": {"type": "string", "maxLength": 6}, "maxItems": 2},
         {"items": some, "minItems": 2},
         {"items": {"type": "string", "maxLength": 9}, "minItems": 2, "maxItems": 5},
     ]
-    automaton = gw.compile(gw.JsonSchema({"anyOf": [{"type": "array", **one} for one in lists]}), tokenizer)
-    table = tokenizer.vocabulary.token_bytes
+    automaton = gw.compile(gw.JsonSchema({"anyOf": [{"type": "array", **one} for one in lists]}), vocabulary)
+    table = vocabulary.token_bytes
     rng, ids = random.Random(5), {token: i for i, token in enumerate(table) if token}
     text, walk = b'["the", "hello"]', []
     while text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from .worlds import PROFILES
 FILES = {"tekken": "tekken_240718.json", "sentencepiece": "tokenizer.model.v1"}
 
 
+@functools.cache
 def tokenizer(name: str) -> gw.Tokenizer:
     """Tekken (131,072 tokens), or the sentencepiece model of 32,000; skips where mistral-common is missing."""
     pytest.importorskip("mistral_common", reason="needs mistral-common, whose package holds real vocabularies")
@@ -34,6 +36,12 @@ def tokenizer(name: str) -> gw.Tokenizer:
         return gw.Tokenizer.of(processor)
     tekken: Any = import_module("mistral_common.tokens.tokenizers.tekken").Tekkenizer
     return gw.Tokenizer.of(tekken.from_file(str(home)))
+
+
+def vocabulary(name: str) -> gw.Vocabulary:
+    """The tokens of a tokenizer, with a new store: no test uses masks that another test has cached."""
+    found = tokenizer(name).vocabulary
+    return gw.Vocabulary(found.token_bytes, found.eos_ids, found.special_ids)
 
 
 def constraints(rng: random.Random) -> Iterator[Aim]:
@@ -120,7 +128,7 @@ class Cutter:
     """Texts cut at random into tokens of a vocabulary."""
 
     def __init__(self, name: str, rng: random.Random) -> None:
-        self.vocabulary, self.rng = tokenizer(name).vocabulary, rng
+        self.vocabulary, self.rng = vocabulary(name), rng
         silent = self.vocabulary.unusable()
         self.table: dict[bytes, list[int]] = {}
         for token, text in enumerate(self.vocabulary.token_bytes):

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 import guideway as gw
 from guideway.constraints import Constraint, of
-from guideway.constraints.captures import Captures
+from guideway.constraints.captures import Captures, derivation
 from guideway.generation import complete
 from tests.helpers.counts import counts
 from tests.helpers.work import lines
@@ -122,11 +122,17 @@ HOSTILE: list[tuple[Constraint[str], str, dict[str, tuple[int, int]] | None]] = 
 ]
 
 
+@counts(derivation.MAX_STEPS // 8, derivation.MAX_STEPS)
 @pytest.mark.parametrize(("source", "text", "expected"), HOSTILE, ids=lambda given: repr(given)[:40])
 def test_hostile_texts_end_within_counted_steps(
-    source: Constraint[str], text: str, expected: dict[str, tuple[int, int]] | None
+    source: Constraint[str],
+    text: str,
+    expected: dict[str, tuple[int, int]] | None,
+    count: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if expected is None:
+        monkeypatch.setattr(derivation, "MAX_STEPS", count)
         with pytest.raises(gw.errors.LimitExceededError, match="more than"):
             source.captures(text)
         return

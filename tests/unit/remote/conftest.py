@@ -26,9 +26,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(mark)
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True, scope="package")
 def _all_collected() -> Iterator[None]:
-    """Collect what the tests of a module left and froze: in a test of another folder, the warnings are errors."""
+    """Collect what the tests of this folder left and froze: in a test of another folder, the warnings are errors."""
     yield
     gc.unfreeze()
     gc.collect()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from guideway.errors import ChatTemplateError
+from guideway.tokenizers import chat_template
 from guideway.tokenizers.chat_template import MAX_TEMPLATE, render_template
 from tests.helpers.counts import counts
 
@@ -149,8 +150,11 @@ def render(template: str, **options: Any) -> str:
     return render_template(template, MESSAGES, special_tokens={}, **options)
 
 
+@counts(chat_template.WORK // 8, chat_template.WORK)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_templates(name: str) -> None:
+def test_hostile_templates(name: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of `count` units of work is bounded; many of these templates do as much work as they may."""
+    monkeypatch.setattr(chat_template, "WORK", count)
     start = time.process_time()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
@@ -173,7 +177,8 @@ def test_limits_are_errors_that_name_the_limit() -> None:
         render("x" * (MAX_TEMPLATE + 1))
 
 
-def test_a_limit_does_not_affect_the_next_template() -> None:
+def test_a_limit_does_not_affect_the_next_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_template, "WORK", chat_template.WORK // 8)
     for name in ("nested loops", "doubled text"):
         with pytest.raises(ChatTemplateError):
             render(HOSTILE[name])
@@ -248,7 +253,8 @@ def test_templates_in_threads_count_their_own_work() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="calls of Python functions use the C stack before Python 3.11")
-def test_recursion_in_a_thread_with_a_small_stack() -> None:
+def test_recursion_in_a_thread_with_a_small_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_template, "WORK", chat_template.WORK // 8)
     failed: list[BaseException] = []
 
     def work() -> None:
