@@ -1,6 +1,7 @@
 """Paths of the repository, shared by the packaging tests."""
 
 import ast
+import functools
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,8 +43,9 @@ def statements(tree: ast.AST) -> Iterator[ast.AST]:
         yield from statements(child)
 
 
-def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
-    """Yields every import in a file: (absolute module or module.name, line, whether it is inside a function)."""
+@functools.cache
+def imports(path: Path) -> list[tuple[str, int, bool]]:
+    """Returns every import in a file: (absolute module or module.name, line, whether it is inside a function)."""
     package = list(path.relative_to(ROOT / "src").with_suffix("").parts[:-1])
 
     def walk(node: ast.AST, inside: bool) -> Iterator[tuple[str, int, bool]]:
@@ -58,4 +60,4 @@ def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
                     yield f"{prefix}.{alias.name}", child.lineno, inside
             yield from walk(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
 
-    yield from walk(ast.parse(path.read_text("utf-8")), False)
+    return list(walk(ast.parse(path.read_text("utf-8")), False))

@@ -106,10 +106,10 @@ def check(seed: int) -> tuple[int, int]:
 
 def test_verdicts_and_walks() -> None:
     LIMITED.clear()
-    found = [check(seed) for seed in range(40)]
+    found = [check(seed) for seed in range(26)]
     assert len(LIMITED) < 8
-    assert sum(good for good, _ in found) > 150
-    assert sum(bad for _, bad in found) > 150
+    assert sum(good for good, _ in found) > 95
+    assert sum(bad for _, bad in found) > 95
 
 
 @pytest.mark.slow

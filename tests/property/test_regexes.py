@@ -29,11 +29,11 @@ def test_every_pattern_of_up_to_3_nodes() -> None:
 
 
 def test_drawn_patterns() -> None:
-    patterns_hold(drawn(2, 800, range(4, 9), patterns.LETTERS, vocabularies.LETTERS), 2, depth=4, nodes=40)
+    patterns_hold(drawn(2, 500, range(4, 9), patterns.LETTERS, vocabularies.LETTERS), 2, depth=4, nodes=40)
 
 
 def test_characters_that_tokens_cut_in_two() -> None:
-    patterns_hold(drawn(3, 400, range(1, 6), patterns.WIDE, vocabularies.BYTES), 3, depth=5, nodes=40)
+    patterns_hold(drawn(3, 250, range(1, 6), patterns.WIDE, vocabularies.BYTES), 3, depth=5, nodes=40)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""500 texts of the kind that `make samples` generates by the thousand."""
+"""Texts of the kind that `make samples` generates by the thousand."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ import pytest
 import guideway as gw
 from guideway.testing import ConstantModel
 from tests.campaigns.samples import fault, models, run
+from tests.helpers.counts import counts
 
 from .gallery import GALLERY
 
 
-def test_500_texts_at_temperature_2() -> None:
+@counts(300, 500)
+def test_texts_at_temperature_2(count: int) -> None:
     try:
         given = models()
     except gw.errors.ModelNotFoundError:
         tokens = [bytes([n]) for n in range(256)] + [b"</s>", b'": ', b'", "', b"null", b"], [", b"20", b"aaa", b"}, {"]
         vocabulary = gw.Vocabulary(tokens, eos_ids=[256])
         given = [ConstantModel(vocabulary, np.random.default_rng(seed).normal(0, 2, len(tokens))) for seed in (1, 2)]
-    outcomes = list(run(given, 500, list(GALLERY)))
+    outcomes = list(run(given, count, list(GALLERY)))
     assert [line for outcome in outcomes for line in outcome.invalid + outcome.cut] == []
-    assert sum(outcome.texts for outcome in outcomes) == 500
+    assert sum(outcome.texts for outcome in outcomes) == count
 
 
 @pytest.mark.parametrize("text", ['{"name": "x"}', "{", '{"name": "x", "age": 131, "job": null}'])

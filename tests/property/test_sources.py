@@ -12,6 +12,7 @@ import guideway as gw
 from guideway.grammar.nodes import Number
 from tests.conformance.test_conformance import holds
 from tests.conformance.test_notations import masks_agree
+from tests.helpers.counts import counts
 from tests.oracle import grammars
 from tests.oracle.derivations import first_derivation
 from tests.oracle.machine import Oracle, Plain
@@ -84,9 +85,10 @@ def test_masks_of_combinations(seed: int) -> None:
     grammars.forget()
 
 
-def test_schemas_in_every_profile() -> None:
+@counts(250, 400)
+def test_schemas_in_every_profile(count: int) -> None:
     refused = 0
-    for seed in range(400):
+    for seed in range(count):
         case, _ = schemas.draw(seed, 2)
         ours, theirs = PROFILES[seed % len(PROFILES)]
         try:

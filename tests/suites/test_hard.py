@@ -27,13 +27,13 @@ SAMPLE = (  # a file of each class of defect that was found
 
 
 def check(report: Report) -> None:
-    """Every verdict is right, nothing is over a bar, and only files of the list are refused."""
+    """Every verdict is right, and only files of the list are refused."""
     assert report.wrong == []
-    assert report.slow == []
     assert set(report.refused) <= known_refusals()
 
 
 def test_a_sample() -> None:
+    """The bars of time are checked by the tests marked slow: the CPU time of a step depends on the machine's other load."""
     report = judge([path for path in files() if path.stem in SAMPLE])
     check(report)
     assert report.files == len(SAMPLE)
@@ -50,4 +50,5 @@ def test_the_list_of_refusals_names_files() -> None:
 def test_all_in_shuffled_orders(seed: int) -> None:
     report = judge(files(), seed)
     check(report)
+    assert report.slow == []
     assert known_refusals() == set(report.refused), "a file that is no longer refused leaves hard_refused.txt"

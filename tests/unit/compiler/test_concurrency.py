@@ -25,6 +25,7 @@ from tests.helpers.byte_tokens import legal
 from tests.helpers.counts import counts
 
 WORKERS = 2
+STEPS = 2_000
 DELAY = 10e-3  # seconds that a step may take longer under concurrent load
 PIECE = 10_000  # units of work, some 10 ns each; see kernel/base/store_lock.h
 TURN = 300_000
@@ -120,24 +121,25 @@ def times(table: KernelVocabulary, steps: int) -> np.ndarray:
     raise AssertionError
 
 
-@counts(600, 2_000)
-def test_steps_during_hostile_compiles(count: int) -> None:
+@pytest.mark.slow
+def test_times_of_steps_during_hostile_compiles() -> None:
     """The 99th percentile is at most 10 ms longer than with threads that only compute.
 
     The machine may be busy, and steps then wait for a core. So the run to compare with has as many threads, which hold
-    no lock of ours, and the better of three runs counts.
+    no lock of ours, and the better of three runs counts. `make test` counts the work for which a step waits instead
+    (`test_holds_are_counted`), because times depend on the other processes of the machine.
     """
     big = bytes(1 << 22)
-    alone = times(vocabulary(), count)
+    alone = times(vocabulary(), STEPS)
     with beside(lambda: hashlib.sha256(big)):
-        computing = times(vocabulary(), count)
+        computing = times(vocabulary(), STEPS)
     allowed = max(np.percentile(alone, 99), np.percentile(computing, 99)) + DELAY
-    programs = [hostile() for _ in range(6 if count < 2_000 else 12)]
+    programs = [hostile() for _ in range(12)]
     found = []
     for _ in range(3):
         table, some = vocabulary(), iter(programs)
         with beside(lambda some=some, table=table: Automaton.compile(table, next(some, programs[0]))):
-            took = times(table, count)
+            took = times(table, STEPS)
         found.append(np.percentile(took, 99))
         if found[-1] <= allowed:
             break
@@ -146,29 +148,24 @@ def test_steps_during_hostile_compiles(count: int) -> None:
 
 def test_other_threads_run_while_one_waits() -> None:
     """A step that waits for a compile, and a compile, leave the interpreter to others."""
-    table, longest, last = vocabulary(), 0.0, time.perf_counter()
+    table = vocabulary()
     compiled = Automaton.compile(table, program(gw.JsonSchema(FRIENDLY)))
-    one, end = hostile(), threading.Event()
+    compiling = threading.Thread(target=Automaton.compile, args=(table, hostile()))
 
-    def compile_and_step() -> None:
-        other = threading.Thread(target=Automaton.compile, args=(table, one))
-        other.start()
-        for seed in range(20):
-            walked(compiled, seed, 40)
-        other.join()
-        end.set()
+    def step() -> None:
+        seed = itertools.count()
+        while compiling.is_alive():
+            walked(compiled, next(seed), 40)
 
-    thread = threading.Thread(target=compile_and_step)
-    thread.start()
-    waits = []
-    while not end.is_set():
-        now = time.perf_counter()
-        waits.append(now - last)
-        last = now
+    compiling.start()
+    stepping = threading.Thread(target=step)
+    stepping.start()
+    turns = 0
+    while compiling.is_alive():
+        turns += 1
         time.sleep(1e-4)
-    thread.join()
-    longest = sorted(waits)[-max(len(waits) // 100, 1)]
-    assert longest < 0.1  # the old kernel held the interpreter for as long as the compile took
+    stepping.join()
+    assert turns > 30  # some hundreds; one or two if a compile, or a step that waits for it, held the interpreter
 
 
 @counts(12, 40)
@@ -179,7 +176,8 @@ def test_holds_are_counted(count: int) -> None:
     expected = [
         walked(Automaton.compile(vocabulary(), program(gw.JsonSchema(FRIENDLY))), seed, 60) for seed in range(6)
     ]
-    with beside(lambda: Automaton.compile(table, hostile(40))):
+    sizes = iter([120])  # the first compilation takes most of a second
+    with beside(lambda: Automaton.compile(table, hostile(next(sizes, 40)))):
         for round_ in range(count):
             assert walked(compiled, round_ % 6, 60) == expected[round_ % 6]
             fresh = Automaton.compile(table, program(gw.JsonSchema({**FRIENDLY, "minProperties": round_ % 3})))
@@ -230,7 +228,7 @@ def test_a_child_of_a_fork_during_a_compile_can_use_the_vocabulary() -> None:
     compiled = Automaton.compile(table, program(gw.JsonSchema(FRIENDLY)))
     expected = walked(compiled, 1, 40)
     with beside(lambda: Automaton.compile(table, hostile(60))):
-        for _ in range(5):
+        for _ in range(3):
             time.sleep(0.05)
             child = os.fork()
             if child == 0:

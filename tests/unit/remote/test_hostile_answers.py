@@ -313,11 +313,11 @@ def test_a_timeout_ends_slow_answers(kind: str, asynchronous: bool) -> None:
 )
 def test_a_timeout_ends_every_attempt(kind: str, answer: Answer) -> None:
     def script(request: ProviderRequest) -> Answer:
-        time.sleep(0.2)
+        time.sleep(0.1)
         return answer
 
     with served(script) as provider:
-        model = model_of(kind, provider.url, timeout=0.5, attempts=9, dialect="unknown")
+        model = model_of(kind, provider.url, timeout=0.3, attempts=30, dialect="unknown")
         started = time.monotonic()
         with pytest.raises((ConnectionLostError, InvalidTextError)):
             model.generate("an event", gw.JsonSchema({"type": "array"}))
