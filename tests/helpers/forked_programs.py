@@ -5,6 +5,9 @@ The imports take most of the CPU time of a short program. Each program has its o
 
 from __future__ import annotations
 
+import gc
+import importlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -78,6 +81,10 @@ def serve() -> None:
 
     for name in guideway.__all__:
         getattr(guideway, name)  # imports its module, but not onnxruntime, which aborts at the exit of a forked process
+    for name in ("numpy", "pydantic", "tokenizers", "jinja2", "openai"):
+        if importlib.util.find_spec(name) is not None:
+            importlib.import_module(name)
+    gc.freeze()  # the collections of the programs do not visit what is imported here
     for line in sys.stdin:
         program, noisy = json.loads(line)
         with warnings.catch_warnings():

@@ -165,6 +165,7 @@ def tokenizers_of(path: Path) -> tokenizers.Tokenizer:
 # -- installed --------------------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def llama3_ranks(version: str = "llama3") -> dict[bytes, int]:
     text = data_of("llama_models", version, "tokenizer.model").read_text("utf-8")
     return {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in text.splitlines())}

@@ -19,6 +19,7 @@ from guideway.grammar.nodes import Object
 from guideway.grammar.recognizer import accepts, byte_automaton
 from guideway.grammar.rules_text import rules_of
 from tests.helpers.byte_tokenizer import ByteTokenizer
+from tests.helpers.counts import counts
 
 ITEM = {"type": "array", "items": {"$ref": "#"}, "minItems": 1, "maxItems": 3}
 NESTED = {
@@ -268,15 +269,17 @@ def test_large_counts_have_one_derivation() -> None:
     assert "r2{0,31} r1{0,999} | r2{32} r1{0,767}" in text
 
 
-def test_work_of_exports_is_limited() -> None:
+@counts(exports.EXPORT_WORK // 4, exports.EXPORT_WORK)
+def test_work_of_exports_is_limited(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The Unicode categories of international host names divide characters into thousands of classes."""
+    monkeypatch.setattr(exports, "EXPORT_WORK", count)
     constraint = c.JsonSchema({"type": "string", "format": "idn-hostname"})
-    exports = (
+    calls = (
         constraint.to_gbnf,
         lambda: constraint.to_lark(dialect="llguidance"),
         lambda: constraint.to_regex("rust"),
     )
-    for export in exports:
+    for export in calls:
         start = time.process_time()
         with pytest.raises(LimitExceededError, match="before it is exported"):
             export()

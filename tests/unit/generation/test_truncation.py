@@ -82,7 +82,7 @@ def agree_with_bans(model: gw.Model, count: int) -> None:
 
 
 def test_truncation_with_banned_strings_agrees_with_a_run_without_a_budget(tiny: gw.Model) -> None:
-    agree_with_bans(tiny, 20)
+    agree_with_bans(tiny, 12)
 
 
 @pytest.mark.slow

@@ -131,10 +131,10 @@ def ids_of(table: gw.Vocabulary, text: str, encode: Any) -> list[int]:
 
 
 def llama_table(names: tuple[str, ...]) -> gw.Tokenizer:
-    """Llama 3's ranks with these special tokens, the last of which ends a text."""
+    """The first 5,000 tokens of Llama 3 with these special tokens, the last of which ends a text."""
     import tiktoken
 
-    ranks = llama3_ranks("llama3")
+    ranks = {token: rank for token, rank in llama3_ranks().items() if rank < 5_000}
     special = {name: len(ranks) + i for i, name in enumerate(names)}
     encoding = tiktoken.Encoding("made", pat_str=r"\p{L}+|\s+|.", mergeable_ranks=ranks, special_tokens=special)
     return gw.Tokenizer.of(encoding, eos_ids=[special[names[-1]]])
