@@ -1,5 +1,7 @@
 """A server on a loopback port, in a thread of the test."""
 
+import asyncio
+import itertools
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -32,13 +34,23 @@ def served_tiny() -> Model:
     return load_served("tiny")
 
 
+class _Server(uvicorn.Server):
+    """A server that notices within 10 ms that it must end; uvicorn looks every 100 ms."""
+
+    async def main_loop(self) -> None:
+        for turn in itertools.count():
+            if await self.on_tick(turn):
+                return
+            await asyncio.sleep(0.01)
+
+
 @contextmanager
 def live_server(models: Mapping[str, Model] | ServedModels, **settings: Any) -> Iterator[LiveServer]:
     """Run a server until the context ends."""
     served: ServedModels = FixedModels(models) if isinstance(models, Mapping) else models
     app = create_app(served, ServerSettings(**{"constraint_workers": 0, **settings}))
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, lifespan="on")
-    server = uvicorn.Server(config)
+    server = _Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     state: ServerState = app.state.server
