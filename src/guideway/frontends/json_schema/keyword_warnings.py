@@ -76,6 +76,51 @@ class KeywordFinding(NamedTuple):
     problem: str
 
 
+def _letters(name: str) -> int:
+    """Return the set of the characters of a name, a bit for each; characters may share a bit."""
+    found = 0
+    for character in name:
+        found |= 1 << (ord(character) & 63)
+    return found
+
+
+class _Known(NamedTuple):
+    """A name that suggestions are taken from: as it is compared, its letters, and the suggestion."""
+
+    lower: str
+    letters: int
+    name: str
+
+
+def _known(names: Iterable[str]) -> tuple[_Known, ...]:
+    return tuple(_Known(lower, _letters(lower), name) for lower, name in {one.lower(): one for one in names}.items())
+
+
+# "$schema" is left out, because the name "schema" is probably not a misspelling of it
+_KNOWN_KEYWORDS = _known(sorted((NOTES | KEYWORDS.keys()) - {"$schema"}))
+_KNOWN_FORMATS = _known(sorted(SPECIFIED_FORMATS))
+
+
+def _nearest(name: str, known: tuple[_Known, ...]) -> str | None:
+    """Return the known name that is most similar to a name; None: the similarity of all is below `_SIMILAR`.
+
+    The similarity is twice the number of matching characters, divided by the lengths of both names. A character that
+    only one of them has does not match, so most names are excluded before `difflib` compares them.
+    """
+    lower = name.lower()
+    length, letters = len(lower), _letters(lower)
+    near = {}
+    for one in known:
+        least = _SIMILAR / 2 * (length + len(one.lower))
+        if (
+            length - (letters & ~one.letters).bit_count() >= least
+            and len(one.lower) - (one.letters & ~letters).bit_count() >= least
+        ):
+            near[one.lower] = one.name
+    found = get_close_matches(lower, near, 1, _SIMILAR) if near else ()
+    return near[found[0]] if found else None
+
+
 @cached(4096, characters=1 << 20, size=len)
 def similar_keyword(name: str) -> str | None:
     """Return the keyword that an unknown name resembles; None: it resembles none.
@@ -84,10 +129,7 @@ def similar_keyword(name: str) -> str | None:
     """
     if name in ANNOTATION_NAMES or name.startswith(("x-", "_", "@")):
         return None
-    # "$schema" is left out, because the name "schema" is probably not a misspelling of it
-    known = {one.lower(): one for one in sorted((NOTES | KEYWORDS.keys()) - {"$schema"})}
-    near = get_close_matches(name.lower(), known, 1, _SIMILAR)
-    return known[near[0]] if near else None
+    return _nearest(name, _KNOWN_KEYWORDS)
 
 
 def findings(
@@ -107,8 +149,8 @@ def findings(
             continue
         seen.add(id(schema))
         disabled = dialect.ref_alone and "$ref" in schema
-        for name, value in schema.items():
-            problem = None
+        for name in schema if disabled else [name for name in schema if name not in dialect.plain]:
+            value, problem = schema[name], None
             if disabled:
                 if name in KEYWORDS and name != "$ref":
                     problem = f"{name!r} has no effect next to $ref in {dialect.name}"
@@ -116,7 +158,7 @@ def findings(
                 problem = _of_other_drafts(name, dialect)
             elif name == "format":
                 problem = _format(value, style) if isinstance(value, str) else None
-            elif name not in dialect.plain:
+            else:
                 problem = _unknown(name, every_name)
             if problem is not None:
                 yield KeywordFinding(pointer(pointer_of(place) or "", name), problem)
@@ -131,7 +173,7 @@ def _of_other_drafts(name: str, dialect: Dialect) -> str:
 def _format(name: str, style: Style) -> str | None:
     if style.formats != "known" or name in ANNOTATION_FORMATS or is_asserted(name, style):
         return None
-    near = [_FORMAT_NAMES.get(name.lower()), *get_close_matches(name.lower(), sorted(SPECIFIED_FORMATS), 1, _SIMILAR)]
+    near = (_FORMAT_NAMES.get(name.lower()), _nearest(name, _KNOWN_FORMATS))
     hint = next((f", did you mean {one!r}?" for one in near if one is not None and is_asserted(one, style)), "")
     return f"the format {_short(name)} is not known and has no effect{hint}"
 

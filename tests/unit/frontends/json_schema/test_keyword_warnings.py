@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import warnings
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ import guideway as gw
 from guideway.cli.app import main
 from guideway.constraints.wire import from_wire, to_wire
 from guideway.errors import InvalidConstraintError
-from guideway.frontends.json_schema.keyword_warnings import MAX_SHOWN
+from guideway.frontends.json_schema.keyword_warnings import _KNOWN_FORMATS, _KNOWN_KEYWORDS, MAX_SHOWN, _nearest
+from tests.helpers.counts import counts
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 
@@ -178,3 +181,21 @@ def test_dependencies_are_enforced_in_later_drafts(dialect: str) -> None:
     for text in ('{"a": 1}', '{"c": 1, "d": 2}'):
         with pytest.raises(gw.errors.InvalidTextError):
             made.parse(text)
+
+
+@counts(300, 5_000)
+def test_suggestions_are_those_of_difflib_alone(count: int) -> None:
+    """Most names are excluded before `difflib` compares them; none of these is similar."""
+    rng, suggested = random.Random(1), 0
+    every = [one.name for one in (*_KNOWN_KEYWORDS, *_KNOWN_FORMATS)]
+    for _ in range(count):
+        name = list(rng.choice(every))
+        for _ in range(rng.randrange(5)):
+            at = rng.randrange(len(name) + 1)
+            name[at : at + rng.choice((0, 1))] = rng.choice(("", *"abcdefghijklmnopqrstuvwxyzAI-_$é"))
+        for table in (_KNOWN_KEYWORDS, _KNOWN_FORMATS):
+            names = {one.lower: one.name for one in table}
+            near = get_close_matches("".join(name).lower(), names, 1, 0.8)
+            assert _nearest("".join(name), table) == (names[near[0]] if near else None), name
+            suggested += bool(near)
+    assert suggested > count / 3
