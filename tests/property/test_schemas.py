@@ -16,7 +16,7 @@ def test_vocabularies_of_8_tokens() -> None:
 def test_vocabularies_that_spell_everything() -> None:
     tally, refused = schemas_hold(range(10_000, 10_050), levels=2, spelling=True, depth=4, nodes=12, budgets=4)
     assert refused < 12, f"{refused} refused; {tally}"
-    assert tally.worlds > 60
+    assert tally.worlds > 37
 
 
 @pytest.mark.slow
