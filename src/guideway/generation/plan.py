@@ -578,6 +578,8 @@ class Job:
         self.width = integer("batch_size", options.get("batch_size", BATCH), 1)
         self.progress = bool(options.get("progress", False))
         self._keep_errors = bool(options.get("return_exceptions", False))
+        # The traceback of an error refers to the rows that ran with it, and a caller may store the error for long.
+        self._closes_sessions = self._keep_errors and session is None
         prompts = prompt if self.many else [prompt]
         self.positions: Sequence[int] = range(len(prompts))
         """For each prompt, its index. It determines the random numbers of a prompt whose request has no `seed`.
@@ -664,6 +666,8 @@ class Job:
             self.results[number][sample] = None if plan is None else plan.result(row)
         except Exception as error:
             self._failed(error, number, sample)
+        if self._closes_sessions:
+            row.close()
 
     def has_values(self, row: Row) -> bool:
         """Return whether the result of a row is the value of a constraint, which may be made in another thread.

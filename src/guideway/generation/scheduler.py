@@ -249,6 +249,11 @@ class Row:
         chosen = self._quotations
         return self.session if chosen is None or chosen.session is None else chosen.session
 
+    def close(self) -> None:
+        """Release the KV caches of a row that has ended."""
+        self.running.close()
+        self.session.close()
+
     def _check_budget(self) -> None:
         """Raise `BudgetTooSmallError` if the shortest text needs more tokens than are left.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import guideway as gw
 from guideway.engines.base import Arrays
+from guideway.engines.kv_cache import RowCache
 from guideway.errors import EngineError
 from guideway.generation import Model
 from guideway.sessions import KVCache, Session
@@ -135,6 +137,25 @@ def test_a_hook_that_fails_ends_its_row_only(model: Model) -> None:
     failed, text = gw.generate(model, requests, PATTERN, return_exceptions=True)
     assert isinstance(failed, OSError)
     assert text == gw.generate(model, REST, PATTERN)
+
+
+def test_returned_errors_keep_no_caches(model: Model) -> None:
+    def broken(session: Session) -> Arrays:
+        raise OSError("the index is gone")
+
+    def caches() -> int:
+        gc.collect()
+        return sum(isinstance(one, RowCache) for one in gc.get_objects())
+
+    prompt = model.soft_prompt(soft(model, [9, 10, 11]))
+    requests = [REST, gw.GenerationRequest(REST, PATTERN, kv_cache=prompt, kv_hook=broken), "I see "]
+    model.prefixes.clear()
+    before = caches()
+    found = gw.generate(model, requests, PATTERN, return_exceptions=True)
+    model.prefixes.clear()
+    assert isinstance(found[1], OSError)
+    assert found[1].__traceback__ is not None  # it refers to the rows of the batch
+    assert caches() == before
 
 
 def test_wrong_caches_and_hooks_are_clear_errors(model: Model) -> None:
