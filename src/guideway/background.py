@@ -50,6 +50,7 @@ __all__ = [
     "call",
     "checkpoint",
     "end_round",
+    "processor_count",
     "run",
     "submit",
     "turn",
@@ -58,14 +59,20 @@ __all__ = [
 P = ParamSpec("P")
 T = TypeVar("T")
 
+
+def processor_count() -> int:
+    """Return the number of processors that this process may use, at least 1."""
+    # A process may be restricted to some of the processors of the machine.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 RUNNING, WAITING, NEW = 0, 1, 2
 """The order of jobs at one level: for rows that generate, for rows that wait, for new calls."""
 
 _LEVELS = (0.02, 0.1, 0.5)  # seconds of processor time after which a job is at the next level
-_PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 # For each slot, the highest level of its jobs. If this process may use only one or two processors, only one slot takes
 # long jobs, so that they cannot occupy all processors while a generation loop runs.
-_SLOTS = (0, 2, len(_LEVELS)) if _PROCESSORS > 2 else (1, len(_LEVELS))
+_SLOTS = (0, 2, len(_LEVELS)) if processor_count() > 2 else (1, len(_LEVELS))
 _UNITS = 100_000_000  # the units of kernel work that count as one second of processor time
 _ACTIVE = 16  # the maximum number of threads of `run`, and of `submit`, that do not wait for a slot
 # The maximum number of threads of `run`, and of `submit`. A thread that waits for a slot takes only memory.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from pathlib import Path
 from typing import Any
 
 import llama_cpp as llama
 import numpy as np
 
+from guideway.background import processor_count
 from guideway.engines.batching import CallCounts
 from guideway.engines.llama_cpp.log import listen, reason
 from guideway.engines.llama_cpp.running import Running
@@ -113,7 +113,7 @@ class Context:
         options.n_ctx = streams * self.room
         options.n_batch = options.n_ubatch = BATCH
         options.n_seq_max = self.rows if streams == 1 else streams
-        options.n_threads = options.n_threads_batch = max(1, (os.cpu_count() or 2) // 2)  # default of llama-cpp-python
+        options.n_threads = options.n_threads_batch = max(1, processor_count() // 2)
         options.kv_unified = streams == 1
         options.type_k = options.type_v = llama.GGML_TYPE_F16 if self._half else llama.GGML_TYPE_F32
         options.flash_attn_type, options.no_perf = 0, True

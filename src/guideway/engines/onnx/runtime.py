@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import onnxruntime
 
+from guideway.background import processor_count
 from guideway.engines.onnx.files import weight_bytes
 from guideway.errors import EngineError
 
@@ -26,7 +26,7 @@ def open_session(file: Path, device: str, threads: int | None) -> Any:
     if provider not in (known := onnxruntime.get_available_providers()):
         raise EngineError(f"ONNX Runtime has no device {device!r} here; available providers: {', '.join(known)}")
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or (1 if weight_bytes(file) < _SMALL_MODEL_BYTES else os.cpu_count() or 1)
+    options.intra_op_num_threads = threads or (1 if weight_bytes(file) < _SMALL_MODEL_BYTES else processor_count())
     options.inter_op_num_threads = 1
     options.log_severity_level = 4  # errors are raised, not printed
     try:
