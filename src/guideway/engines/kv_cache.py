@@ -115,9 +115,9 @@ class RowBatch(Protocol):
 B = TypeVar("B", bound=RowBatch)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ArrayBatch:
-    """A batch that is never modified: each run makes new arrays.
+    """A batch in which the keys and values of no token are modified. Each run makes new arrays.
 
     Attributes:
         ops: As in `RowBatch`.

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -211,33 +212,38 @@ def test_load_session_object() -> None:
 FLOAT = np.dtype(np.float32)
 
 
+def an_array(blocks: Blocks, numbers: int) -> np.ndarray:
+    return blocks.block(4 * numbers).array((numbers,), FLOAT)
+
+
 def test_a_block_is_reused_when_no_array_refers_to_it() -> None:
     blocks = Blocks()
-    first, second = blocks.arrays([(4, 2, 1000, 16), (4, 2, 1000, 24)], FLOAT)
-    first[:], second[:] = 1, 2
-    assert float(first.sum() + second.sum()) == 4 * 2 * 1000 * (16 + 2 * 24)
-    begin, part = first.ctypes.data, second[1, :, 5:7]
-    assert second.ctypes.data == begin + first.nbytes
-    del first, second
-    (other,) = blocks.arrays([(8, 2, 1000, 20)], FLOAT)
+    first = an_array(blocks, 4 * 2 * 1000 * 16)
+    first[:] = 2
+    assert float(first.sum()) == 4 * 2 * 1000 * 16 * 2
+    begin, part = first.ctypes.data, first[5:700]
+    del first
+    other = an_array(blocks, 8 * 2 * 1000 * 16)
     assert other.ctypes.data != begin  # `part` still refers to the block
     assert (part == 2).all()
     del part
-    larger, *_ = blocks.arrays([(4, 2, 1100, 16), (4, 2, 1100, 24)], FLOAT)
+    larger = an_array(blocks, 4 * 2 * 1020 * 16)
     assert larger.ctypes.data == begin
 
 
 def test_unused_blocks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_blocks, "KEPT_BYTES", 1 << 20)
     blocks = Blocks()
-    held = [blocks.arrays([(1, 1, 100_000, 1)], FLOAT) for _ in range(10)]
+    held = [an_array(blocks, 100_000) for _ in range(10)]
     each = 1 << 19
     del held[3:]
     assert [len(block) for block in blocks._unused] == [each] * 7  # as many were used recently
     del held[1:]
     assert [len(block) for block in blocks._unused] == [each] * 9
-    small, *_ = blocks.arrays([(1, 1, 30_000, 1)], FLOAT)
+    small = an_array(blocks, 30_000)
     assert len(blocks._unused) == 9  # a much larger block is not used for it
+    blocks.count_run()
+    assert len(blocks._unused) == 8  # used and unused blocks have at most as many bytes as were used
     small = np.empty(0)
     del held[:]
     assert sum(map(len, blocks._unused)) <= 1 << 20
@@ -249,13 +255,12 @@ def test_unused_blocks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_blocks_that_do_not_fit_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_blocks, "KEPT_BYTES", 1 << 19)
     blocks = Blocks()
-    held = [blocks.arrays([(1, 1, 100_000, 1)], FLOAT) for _ in range(8)]
+    held = [an_array(blocks, 100_000) for _ in range(8)]
     del held[1:]
-    held.append(blocks.arrays([(1, 1, 1_000_000, 1)], FLOAT))
+    held.append(an_array(blocks, 1_000_000))
     assert blocks._used_bytes == 9 << 19  # more than at any time before
-    blocks.arrays([(1, 1, 30_000, 1)], FLOAT)  # applies the limit, and uses a new, smaller block
-    assert sum(map(len, blocks._unused)) <= (9 << 19) // 4
-    assert [len(block) for block in blocks._unused].count(1 << 19) == 2
+    blocks.count_run()
+    assert [len(block) for block in blocks._unused] == [1 << 19]
     assert len(held) == 2
 
 
@@ -263,33 +268,116 @@ def test_blocks_that_are_no_longer_needed_are_released(monkeypatch: pytest.Monke
     monkeypatch.setattr(onnx_blocks, "KEPT_BYTES", 1 << 19)
     monkeypatch.setattr(onnx_blocks, "PERIOD", 8)
     blocks = Blocks()
-    many = [blocks.arrays([(1, 1, 100_000, 1)], FLOAT) for _ in range(10)]
+    many = [an_array(blocks, 100_000) for _ in range(10)]
     del many[1:]
-    assert len(blocks._unused) == 9
-    for _ in range(16):
-        blocks.arrays([(1, 1, 100_000, 1)], FLOAT)
-    assert len(blocks._unused) == 1  # two were used at the same time, and one still is
-    assert many[0][0].size == 100_000
+    for _ in range(8):
+        assert len(blocks._unused) == 9
+        blocks.count_run()
+    for _ in range(8):
+        blocks.count_run()
+    assert len(blocks._unused) == 1
+    assert many[0].size == 100_000
 
 
-def test_steps_in_several_calls_map_few_new_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_in_several_calls_mostly_use_old_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     mapped: list[int] = []
     new = onnx_blocks._mapped
     monkeypatch.setattr(onnx_blocks, "_mapped", lambda nbytes: mapped.append(nbytes) or new(nbytes))
-    blocks, chance = Blocks(), np.random.default_rng(5)
-    groups = [blocks.arrays([(16, 6, 100, 32)] * 12, FLOAT)]
-    for step in range(60):
+    blocks, chance, asked = Blocks(), np.random.default_rng(5), 0
+
+    def group(rows: int, tokens: int) -> list[np.ndarray]:
+        blocks.count_run()
+        return [an_array(blocks, rows * 6 * tokens * 32) for _ in range(14)]
+
+    groups = [group(16, 100)]
+    for step in range(100):
         if step == 20:
             mapped.clear()
         cut = int(chance.integers(1, 16))
-        next_groups = []
-        for rows in (cut, 16 - cut):  # the joined inputs and the outputs of two calls
-            joined = blocks.arrays([(rows, 6, 100 + step // 8, 32)] * 12, FLOAT)
-            next_groups.append(blocks.arrays([(rows, 6, 101 + step // 8, 32)] * 12, FLOAT))
-            del joined
-        groups = next_groups
-    assert len(mapped) <= 4
+        groups = [group(rows, 100 + step // 8) for rows in (cut, 16 - cut)]  # joined rows, and the old ones beside them
+        asked += 28 * (step >= 20)
+    assert len(mapped) < 0.3 * asked
     assert len(groups) == 2
+
+
+def test_a_batch_grows_in_the_memory_of_its_layers(folder: Path) -> None:
+    engine = OnnxEngine(folder)
+    assert engine._runs_in_place
+    prompts = [[*IDS, *IDS], [*IDS[::-1], *IDS]]  # 22 tokens: the blocks have room for 32
+    _, caches = engine.forward(prompts, [None, None])
+    _, caches = engine.forward([[7], [8]], caches)
+    first, early = caches[0], caches
+    assert isinstance(first, RowCache)
+    held = {block.address for block in [*first.batch.blocks, *first.batch.spare]}
+    before = [[part.copy() for part in cache.used()] for cache in early]
+    for token in range(5):
+        _, caches = engine.forward([[token], [token + 1]], caches)
+        assert caches[0].batch is first.batch
+        assert {block.address for block in [*first.batch.blocks, *first.batch.spare]} == held
+    for cache, parts in zip(early, before, strict=True):  # caches of fewer tokens are valid
+        assert cache.length == 23
+        for part, old in zip(cache.used(), parts, strict=True):
+            assert np.array_equal(part, old)
+    again, _ = engine.forward([[0], [1]], early)
+    single = [one(engine, [*prompts[0], 7, 0])[0], one(engine, [*prompts[1], 8, 1])[0]]
+    np.testing.assert_allclose(again, single, atol=1e-5)
+
+
+@pytest.mark.parametrize("complete", range(5))
+def test_caches_are_valid_after_a_run_that_fails_at_a_layer(complete: int, folder: Path) -> None:
+    """The outputs of the first layers are complete when the run fails, so inputs of earlier layers are overwritten."""
+    graph = dataclasses.replace(OnnxEngine(folder)._graph, heads=(2,) * 6, channels=(4,) * 6)
+    pool, chance = Blocks(), np.random.default_rng(complete)
+    start = onnx_cache.gather(graph, [None, None], pool, 5)
+    outputs = onnx_cache.Outputs.of(graph, start, 2, 5, pool, in_place=True)
+    for array in outputs.arrays:
+        array[...] = chance.normal(size=array.shape)
+    batch = outputs.done()
+    for grown in (6, 8):
+        kept = [array.copy() for array in batch.arrays]
+        outputs = onnx_cache.Outputs.of(graph, batch, 2, grown, pool, in_place=True)
+        for layer in range(3):  # as a graph runs: the keys and values of a layer need those of the previous layer
+            for index in (2 * layer, 2 * layer + 1):
+                made = np.concatenate([batch.arrays[index], np.ones((2, 2, grown - batch.tip, 4), np.float32)], 2)
+                if grown == 6 or index < complete:
+                    outputs.arrays[index][...] = made
+        if grown == 6:
+            outputs.done()
+    outputs.failed()
+    assert batch.tip == 6
+    for array, old in zip(batch.arrays, kept, strict=True):
+        assert np.array_equal(array, old)
+    outputs = onnx_cache.Outputs.of(graph, batch, 2, 8, pool, in_place=True)
+    assert not any(np.shares_memory(made, array) for made in outputs.arrays for array in batch.arrays)
+
+
+def test_a_failed_run_leaves_the_caches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = OnnxEngine(folder)
+    _, caches = engine.forward([IDS[:3], IDS[3:6]], [None, None])
+    _, caches = engine.forward([[7], [8]], caches)
+    expected, _ = engine.forward([[9], [9]], [caches[1], caches[0]])
+    for error in (RuntimeError("out of memory"), KeyboardInterrupt()):
+        with monkeypatch.context() as patch:
+            patch.setattr(engine, "_session", _Failing(engine._session, error))
+            with pytest.raises(EngineError if isinstance(error, RuntimeError) else KeyboardInterrupt):
+                engine.forward([[9], [9]], caches)
+        found, caches = engine.forward([[9], [9]], caches)
+        assert np.array_equal(found, expected[::-1])
+        caches = [cache.truncated(4) for cache in caches]
+        _, caches = engine.forward([[5], [5]], [cache.truncated(3) for cache in caches])
+        _, caches = engine.forward([[7], [8]], [cache.truncated(3) for cache in caches])
+
+
+class _Failing:
+    """A session that fails after its run."""
+
+    def __init__(self, session: Any, error: BaseException) -> None:
+        self._session, self._error = session, error
+        self.io_binding = session.io_binding
+
+    def run_with_iobinding(self, binding: Any) -> None:
+        self._session.run_with_iobinding(binding)
+        raise self._error
 
 
 def rows_one_by_one(rows: list[RowCache[ArrayBatch] | None], longest: int) -> list[np.ndarray]:
@@ -322,7 +410,7 @@ def test_adjacent_rows_are_joined_like_single_rows(folder: Path) -> None:
                 rows.append(None)
         if not any(row is not None for row in rows):
             continue
-        found = onnx_cache.gather(graph, rows, Blocks())
+        found = onnx_cache.gather(graph, rows, Blocks(), 1)
         expected = rows_one_by_one(rows, found.tip)
         begins = found.starts or (0,) * len(rows)
         for place, begin in enumerate(begins):
@@ -335,14 +423,14 @@ def test_adjacent_rows_are_joined_like_single_rows(folder: Path) -> None:
 
 def test_a_block_may_return_while_the_lock_is_held() -> None:
     blocks = Blocks()
-    arrays = blocks.arrays([(1, 1, 100_000, 1)], FLOAT)
+    arrays = [an_array(blocks, 100_000)]
     with blocks._lock:
         arrays.clear()
     assert len(blocks._returned) == 1
-    begun = blocks.arrays([(1, 1, 100_000, 1)], FLOAT)
+    begun = an_array(blocks, 100_000)
     assert not blocks._returned
     assert not blocks._unused
-    assert len(begun) == 1
+    assert begun.size == 100_000
 
 
 def test_gaps_of_rows_are_closed() -> None:
@@ -359,7 +447,7 @@ def test_gaps_of_rows_are_closed() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the operating system cannot fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
 def test_a_forked_process_has_its_own_blocks() -> None:
-    (array,) = Blocks().arrays([(1, 1, 100_000, 1)], FLOAT)
+    array = an_array(Blocks(), 100_000)
     array[:] = 1
     if not (child := os.fork()):
         array[:] = 2
@@ -382,7 +470,7 @@ def test_a_row_that_is_kept_alone_has_its_own_block(tokens: int) -> None:
         assert copy.flags.c_contiguous
         assert not any(np.shares_memory(copy, array) for array in arrays)
     first, second = kept.batch.arrays[:2]
-    assert second.ctypes.data - first.ctypes.data == onnx_blocks.aligned(first.nbytes)
+    assert second.ctypes.data - first.ctypes.data == -(-first.nbytes // 64) * 64
     assert alone(kept) is kept
 
 

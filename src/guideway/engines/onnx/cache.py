@@ -1,11 +1,15 @@
 """KV caches of ONNX Runtime.
 
-`ArrayBatch` and `RowCache` of `engines.kv_cache` hold NumPy arrays [row, head, token, channel].
+`ArrayBatch` and `RowCache` of `engines.kv_cache` hold NumPy arrays [row, head, token, channel]. The arrays of a run are
+in a `GrowingBatch`. If all rows of a batch run again, the batch gets the longer arrays, and caches of fewer tokens stay
+valid.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,17 +17,110 @@ from numpy.typing import NDArray
 
 from guideway.engines.base import Cache
 from guideway.engines.kv_cache import ArrayBatch, ArrayOps, RowCache, own_rows, padded_batch
-from guideway.engines.onnx.blocks import Blocks, arrays_in_block
+from guideway.engines.onnx.blocks import Block, Blocks, copies_in_block
 from guideway.engines.onnx.graph import Graph
 
-__all__ = ["NUMPY", "gather", "without_gaps"]
+__all__ = ["NUMPY", "GrowingBatch", "Outputs", "gather", "without_gaps"]
 
 
-def gather(graph: Graph, caches: Sequence[Cache | None], blocks: Blocks) -> ArrayBatch:
+@dataclass(eq=False)
+class GrowingBatch(ArrayBatch):
+    """A batch whose arrays a run replaces by longer ones with the same tokens.
+
+    Attributes:
+        blocks: The memory of each array. Empty: the arrays have other memory.
+        spare: Unused blocks, which the next run uses.
+    """
+
+    blocks: Sequence[Block] = ()
+    spare: Sequence[Block] = ()
+
+
+_LAYER = 2
+"""The number of arrays of a layer: keys and values."""
+
+
+@dataclass
+class Outputs:
+    """The arrays of the cache that a run computes: those of its input with new tokens.
+
+    A run in place needs little more memory than its input. The output of each layer is in the blocks of the previous
+    layer's input, which was read before; that of the first layer is in the spare blocks. A layer cannot run before the
+    outputs of the previous layer are complete. So if a run fails, each output that is not complete still has its input.
+
+    Attributes:
+        arrays: The arrays.
+        blocks: The block of each.
+        spare: The blocks that are unused after the run.
+        past: The batch that the run continues in place, or None.
+    """
+
+    arrays: tuple[NDArray[Any], ...]
+    blocks: Sequence[Block]
+    spare: Sequence[Block] = ()
+    past: GrowingBatch | None = None
+    _marks: list[NDArray[np.uint8]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, graph: Graph, past: ArrayBatch, rows: int, tokens: int, pool: Blocks, *, in_place: bool) -> Outputs:
+        """Return arrays with undefined values for a run of `rows` rows that then have `tokens` tokens.
+
+        `in_place`: whether the run may replace the arrays of `past`. If the blocks of `past` are too small, new ones are
+        used.
+        """
+        kind = graph.cache_type
+        shapes = [(rows, heads, tokens, c) for heads, c in zip(graph.heads, graph.channels, strict=True)]
+        sizes = [math.prod(shape) * kind.itemsize for shape in shapes]
+        if in_place and isinstance(past, GrowingBatch) and past.blocks:
+            moved = past.blocks[:-_LAYER]
+            if all(block.size >= size for block, size in zip(moved, sizes[_LAYER:], strict=True)):
+                spare = past.spare or [pool.block(size) for size in sizes[:_LAYER]]
+                if all(block.size >= size for block, size in zip(spare, sizes, strict=False)):
+                    blocks = [*spare, *moved]
+                    arrays = tuple(block.array(shape, kind) for block, shape in zip(blocks, shapes, strict=True))
+                    made = cls(arrays, blocks, past.blocks[-_LAYER:], past)
+                    made._mark(sizes)
+                    return made
+        blocks = [pool.block(size) for size in sizes]
+        arrays = tuple(block.array(shape, kind) for block, shape in zip(blocks, shapes, strict=True))
+        return cls(arrays, blocks, (), past if in_place and isinstance(past, GrowingBatch) else None)
+
+    def _mark(self, sizes: Sequence[int]) -> None:
+        """Write a mark into the last value of each output. No input is there, because it has fewer tokens."""
+        width = self.arrays[0].itemsize
+        self._marks = [block.memory[size - width : size] for block, size in zip(self.blocks, sizes, strict=True)]
+        for place in self._marks:
+            place[:] = _MARK
+
+    def done(self) -> GrowingBatch:
+        """Return the batch of a run that succeeded: `past`, or a new one. It is valid if an interrupt ends this method."""
+        batch = GrowingBatch(NUMPY, ()) if self.past is None else self.past
+        batch.blocks = batch.spare = ()  # without blocks, no run uses the memory of the arrays
+        batch.arrays = self.arrays
+        batch.blocks, batch.spare = self.blocks, self.spare
+        return batch
+
+    def failed(self) -> None:
+        """Restore the arrays of `past` after a run that failed or was interrupted."""
+        if self.past is None or self.past.arrays is self.arrays or not self._marks:
+            return
+        cached = self.past.tip
+        self.past.arrays = tuple(
+            before if (place == _MARK).all() else made[:, :, :cached].copy()
+            for before, made, place in zip(self.past.arrays, self.arrays, self._marks, strict=True)
+        )
+        self.past.blocks = self.past.spare = ()
+
+
+_MARK = 0xFE
+"""Four or two such bytes are a number that is too large for keys and values."""
+
+
+def gather(graph: Graph, caches: Sequence[Cache | None], blocks: Blocks, new: int) -> ArrayBatch:
     """Join the arrays of rows. All rows end at the last index of the token axis; shorter rows begin later.
 
     If the caches are all rows of one batch in order, with all their tokens, this batch is returned. `blocks`: the
-    memory of the joined arrays.
+    memory of the joined arrays. `new`: the number of tokens for which the memory has room after them.
     """
     rows = [None if cache is None or not cache.length else own_rows(cache, NUMPY) for cache in caches]
     held: list[RowCache[ArrayBatch]] = [row for row in rows if row is not None]
@@ -31,8 +128,14 @@ def gather(graph: Graph, caches: Sequence[Cache | None], blocks: Blocks) -> Arra
         return whole
     lengths = [0 if row is None else row.length for row in rows]
     longest = max(lengths)
-    shapes = [(len(rows), heads, longest, c) for heads, c in zip(graph.heads, graph.channels, strict=True)]
-    arrays = blocks.arrays(shapes, graph.cache_type)
+    kind, shapes = (
+        graph.cache_type,
+        [(len(rows), h, longest, c) for h, c in zip(graph.heads, graph.channels, strict=True)],
+    )
+    if not longest:
+        return ArrayBatch(NUMPY, tuple(np.empty(shape, kind) for shape in shapes), (0,) * len(rows))
+    used = [blocks.block(len(rows) * h * (longest + new) * c * kind.itemsize) for _, h, _, c in shapes]
+    arrays = [block.array(shape, kind) for block, shape in zip(used, shapes, strict=True)]
     for begin, end in _runs(rows):
         first = rows[begin]
         if first is None:
@@ -47,7 +150,7 @@ def gather(graph: Graph, caches: Sequence[Cache | None], blocks: Blocks) -> Arra
             array[begin:end, :, longest - width :] = held_array[
                 first.row : first.row + end - begin, :, stop - width : stop
             ]
-    return ArrayBatch(NUMPY, tuple(arrays), tuple(longest - length for length in lengths))
+    return GrowingBatch(NUMPY, tuple(arrays), tuple(longest - length for length in lengths), blocks=used)
 
 
 def _runs(rows: Sequence[RowCache[ArrayBatch] | None]) -> list[tuple[int, int]]:
@@ -83,17 +186,9 @@ def without_gaps(arrays: tuple[NDArray[Any], ...], cached: int, counts: Sequence
     return arrays
 
 
-def copies_in_block(parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Return copies of arrays in one block of memory, which no other array uses."""
-    copies = arrays_in_block([part.shape for part in parts], parts[0].dtype)
-    for made, part in zip(copies, parts, strict=True):
-        made[...] = part
-    return copies
-
-
 NUMPY = ArrayOps(
     concat=lambda parts: np.concatenate(parts) if len(parts) > 1 else np.ascontiguousarray(parts[0]),
-    to_numpy=np.ascontiguousarray,
+    to_numpy=np.array,  # a copy, because the next run may use the memory of the array
     from_numpy=lambda array, _: np.array(array),
     copy=np.array,
     copy_row=copies_in_block,

@@ -1,7 +1,8 @@
 """`OnnxEngine`: a step engine for ONNX exports with a KV cache in the Hub's naming.
 
 Each run binds NumPy arrays to the inputs and the cache outputs (IO binding). The arrays of the cache are in memory of
-`Blocks`, which is used again. For small models one thread is faster than two.
+`Blocks`, which is used again. On a CPU, the output of a layer uses the memory of the previous layer's input (`Outputs`).
+For small models one thread is faster than two.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
 from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows, row_caches
-from guideway.engines.onnx.blocks import Blocks, aligned
-from guideway.engines.onnx.cache import NUMPY, gather, without_gaps
+from guideway.engines.onnx.blocks import Blocks
+from guideway.engines.onnx.cache import NUMPY, Outputs, gather, without_gaps
 from guideway.engines.onnx.files import find_model, fingerprint
 from guideway.engines.onnx.graph import Graph, check_probe, read_graph
 from guideway.engines.onnx.runtime import open_session
@@ -80,9 +81,10 @@ class OnnxEngine:
         """The groups of rows that ran so far."""
         self._blocks = Blocks()
         ids = np.zeros((1, 1), dtype=np.int64)
-        logits, arrays = self._run(ids, gather(self._graph, [None], self._blocks).arrays, self._graph.feeds(ids, 0))
-        self.vocab_size = check_probe(self._graph, logits, arrays)
-        self._like = RowCache(ArrayBatch(NUMPY, arrays), 0, 1)
+        logits, made = self._run(ids, gather(self._graph, [None], self._blocks, 1), self._graph.feeds(ids, 0))
+        self.vocab_size = check_probe(self._graph, logits, made.arrays)
+        self._like = RowCache(made, 0, 1)
+        self._runs_in_place = device == "cpu" and self._is_exact_in_place()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -118,12 +120,13 @@ class OnnxEngine:
 
         def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
             self.counts.add(len(some), len(rows), sum(map(len, some)))
-            past, ids = gather(self._graph, held, self._blocks), np.array(some, dtype=np.int64)
+            ids = np.array(some, dtype=np.int64)
+            past = gather(self._graph, held, self._blocks, ids.shape[1])
             feeds = self._graph.feeds(ids, past.tip, keep=ids.shape[1])
-            logits, arrays = self._run(ids, past.arrays, feeds, every=True)
+            logits, made = self._run(ids, past, feeds, every=True, in_place=self._runs_in_place)
             for row, own in zip(some, logits, strict=True):
                 found[place[id(row)]] = own
-            return logits[:, -1], row_caches(ArrayBatch(NUMPY, arrays), past.tip + ids.shape[1])
+            return logits[:, -1], row_caches(made, made.tip)
 
         _, made = by_length(rows, caches, run)
         return found, made
@@ -179,15 +182,18 @@ class OnnxEngine:
         """Run rows as one batch. Padding is between the cached and the new tokens of a row."""
         counts = [len(row) for row in rows]
         new, least = max(counts), min(counts)
-        past = gather(self._graph, caches, self._blocks)
-        cached, starts = past.tip, past.starts or (0,) * len(rows)
+        batch = gather(self._graph, caches, self._blocks, new)
+        cached, starts = batch.tip, batch.starts or (0,) * len(rows)
         is_padded = least < new or any(starts)
-        arrays = past.arrays
+        # Unequal numbers of tokens move cached tokens, which is not allowed in a batch that other caches refer to.
+        is_shared = any(isinstance(cache, RowCache) and cache.batch is batch for cache in caches)
+        in_place = self._runs_in_place and (least == new or not is_shared)
         if not is_padded:
             ids = np.array(rows, dtype=np.int64)
             for start in range(0, new, _PREFILL):
                 part = ids[:, start : start + _PREFILL]
-                logits, arrays = self._run(part, arrays, self._graph.feeds(part, cached + start))
+                feeds = self._graph.feeds(part, cached + start)
+                logits, batch = self._run(part, batch, feeds, in_place=in_place)
         else:
             ids = np.zeros((len(rows), new), dtype=np.int64)
             for index, row in enumerate(rows):
@@ -198,12 +204,13 @@ class OnnxEngine:
                 width = part.shape[1]
                 here = np.clip(left - (new - start - width), 0, width)
                 feeds = self._graph.padded_feeds(part, begun, here, cached + start)
-                logits, arrays = self._run(part, arrays, feeds)
+                logits, batch = self._run(part, batch, feeds, in_place=in_place)
+                in_place = self._runs_in_place
                 if here.min() < width:
-                    arrays = without_gaps(arrays, cached + start, here.tolist())
+                    batch.arrays = without_gaps(batch.arrays, cached + start, here.tolist())
                 begun = begun + width - here
             starts = tuple(begun.tolist())
-        batch = ArrayBatch(NUMPY, arrays, starts if is_padded else None)
+        batch.starts = starts if is_padded else None
         lengths = (cached + new - start for start in starts)
         return logits, [RowCache(batch, i, length, starts[i]) for i, length in enumerate(lengths)]
 
@@ -218,40 +225,69 @@ class OnnxEngine:
         self._session = None
         self._blocks = Blocks()
 
+    def _is_exact_in_place(self) -> bool:
+        """Return whether runs in place give the logits and arrays of other runs, bit by bit, for a few tokens.
+
+        They do not if the graph reads the cache of a layer after later layers have run.
+        """
+        ids = np.array([[number % self.vocab_size for number in (3, 1, 4, 1)]], dtype=np.int64)
+        found = []
+        for in_place in (False, True):
+            batch, logits = gather(self._graph, [None], self._blocks, 1), []
+            try:
+                for start in range(min(ids.shape[1], self.context_size)):
+                    part = ids[:, start : start + 1]
+                    own, batch = self._run(part, batch, self._graph.feeds(part, start), in_place=in_place)
+                    logits.append(own.copy())
+            except EngineError:
+                return False
+            found.append([*logits, *batch.arrays])
+        return all(one.tobytes() == other.tobytes() for one, other in zip(*found, strict=True))
+
     def _run(
         self,
         ids: NDArray[np.int64],
-        past: tuple[NDArray[Any], ...],
+        past: ArrayBatch,
         inputs: Mapping[str, NDArray[Any]],
         *,
         every: bool = False,
-    ) -> tuple[Logits, tuple[NDArray[Any], ...]]:
-        """Run ids of shape [rows, new]. Returns the logits of the last token (or of every token) and the new arrays.
+        in_place: bool = False,
+    ) -> tuple[Logits, ArrayBatch]:
+        """Run ids of shape [rows, new]. Returns the logits of the last token (or of every token) and the rows.
 
-        `past`: the cache arrays. `inputs`: the result of `Graph.feeds` or `Graph.padded_feeds`.
+        Args:
+            ids: The ids.
+            past: The cached tokens.
+            inputs: The result of `Graph.feeds` or `Graph.padded_feeds`.
+            every: Whether the logits of every token are returned.
+            in_place: Whether `past` may get the new tokens. It is then the batch that is returned. The caches of its
+                tokens are valid in both cases, also if the run fails.
         """
         if self._session is None:
             raise closed_model()
-        rows, tokens = ids.shape[0], past[0].shape[2] + ids.shape[1]
-        sizes = zip(self._graph.heads, self._graph.channels, strict=True)
-        presents = self._blocks.arrays([(rows, h, tokens, c) for h, c in sizes], self._graph.cache_type)
-        # `ctypes.data` is slow. The arrays are adjacent in one block, so the other addresses follow from their sizes.
-        address = presents[0].ctypes.data
+        rows, tokens = ids.shape[0], past.tip + ids.shape[1]
+        outputs = Outputs.of(self._graph, past, rows, tokens, self._blocks, in_place=in_place)
+        self._blocks.count_run()
         try:
             binding = self._session.io_binding()
-            for name, array in (*inputs.items(), *zip(self._graph.pasts, past, strict=True)):
+            for name, array in (*inputs.items(), *zip(self._graph.pasts, past.arrays, strict=True)):
                 binding.bind_cpu_input(name, array)
             binding.bind_output("logits")
-            for name, made in zip(self._graph.presents, presents, strict=True):
-                binding.bind_output(name, "cpu", 0, self._graph.cache_type, made.shape, address)
-                address += aligned(made.nbytes)
+            for name, array, block in zip(self._graph.presents, outputs.arrays, outputs.blocks, strict=True):
+                binding.bind_output(name, "cpu", 0, self._graph.cache_type, array.shape, block.address)
             self._session.run_with_iobinding(binding)
             logits: NDArray[Any] = binding.get_outputs_as_ortvaluevector()[0].numpy()
-        except Exception as error:  # the exception classes of ONNX Runtime have no common base class but this
-            shape = f"{rows} rows of {ids.shape[1]} tokens after {past[0].shape[2]} cached tokens"
+            made = outputs.done()
+        except (
+            BaseException
+        ) as error:  # the exception classes of ONNX Runtime have no common base class but `Exception`
+            outputs.failed()
+            if not isinstance(error, Exception):
+                raise
+            shape = f"{rows} rows of {ids.shape[1]} tokens after {tokens - ids.shape[1]} cached tokens"
             raise EngineError(f"ONNX Runtime failed on {shape}: {error}") from error
         if every:
-            return logits.astype(np.float32, copy=False), tuple(presents)
+            return logits.astype(np.float32, copy=False), made
         # A view would keep the logits of all tokens in memory.
         last = logits[:, -1, :].astype(np.float32, copy=logits.shape[1] > 1)
-        return last, tuple(presents)
+        return last, made
