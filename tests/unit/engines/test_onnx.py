@@ -103,6 +103,26 @@ def test_one_list_can_be_given_as_several_rows(folder: Path) -> None:
     np.testing.assert_array_equal(found[0], found[1])
 
 
+def test_all_logits_of_rows_with_different_lengths() -> None:
+    with gw.load("tiny") as model:
+        engine: Any = model.engine
+        assert engine.pads_rows
+        long = [300 + i * 7 % 500 for i in range(600)]
+        _, caches = engine.forward([IDS, IDS[:4], long], [None, None, None])
+        before = engine.counts.calls
+        rows = [IDS[:5], IDS[3:5], [7]]
+        found, made = engine.forward_all(rows, caches)
+        assert engine.counts.calls == before + 1
+        assert [cache.length for cache in made] == [16, 6, 601]
+        for row, cache, logits in zip(rows, caches, found, strict=True):
+            for token, expected in zip(row, logits, strict=True):
+                alone, cache = one(engine, [token], cache)
+                np.testing.assert_allclose(alone, expected, atol=1e-3)
+        both, _ = engine.forward_all([long, long[:596]], [None, None])  # in two parts of the new tokens
+        assert [len(logits) for logits in both] == [600, 596]
+        np.testing.assert_allclose(both[0][:596], both[1], atol=1e-3)
+
+
 def test_long_prompts_run_in_parts(tmp_path: Path) -> None:
     engine = OnnxEngine(write(tmp_path, Shape(context=1400)))
     ids = [i * 7 % 50 for i in range(1300)]

@@ -47,7 +47,7 @@ class Graph:
         return "attention_mask" in self.integers and "position_ids" in self.integers
 
     def padded_feeds(
-        self, ids: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64], cached: int
+        self, ids: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64], cached: int, keep: int = 1
     ) -> dict[str, NDArray[Any]]:
         """Return all inputs except the cache, for rows of different lengths.
 
@@ -56,8 +56,9 @@ class Graph:
             starts: The index of the first cached token of each row on the token axis, [rows].
             lengths: The numbers of new tokens, [rows].
             cached: The length of the token axis of the cache. The cached tokens of each row are at its end.
+            keep: As for `feeds`.
         """
-        feeds = self.feeds(ids, cached)
+        feeds = self.feeds(ids, cached, keep)
         new, kinds = ids.shape[1], self.integers
         places = np.arange(cached + new)
         seen = (places >= starts[:, None]) & ((places < cached) | (places >= cached + new - lengths[:, None]))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
-from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows, row_caches
+from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows
 from guideway.engines.onnx.blocks import Blocks
 from guideway.engines.onnx.cache import NUMPY, Outputs, gather, without_gaps
 from guideway.engines.onnx.files import find_model, fingerprint
@@ -82,7 +82,7 @@ class OnnxEngine:
         self._blocks = Blocks()
         ids = np.zeros((1, 1), dtype=np.int64)
         logits, made = self._run(ids, gather(self._graph, [None], self._blocks, 1), self._graph.feeds(ids, 0))
-        self.vocab_size = check_probe(self._graph, logits, made.arrays)
+        self.vocab_size = check_probe(self._graph, logits[:, -1], made.arrays)
         self._like = RowCache(made, 0, 1)
         self._runs_in_place = device == "cpu" and self._is_exact_in_place()
 
@@ -100,19 +100,17 @@ class OnnxEngine:
 
         def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
             self.counts.add(len(some), len(rows), sum(map(len, some)))
-            return self._batch(some, held)
+            (*_, logits), made = self._batch(some, held)
+            return logits[:, -1], made
 
-        if len(rows) == 1 or not self.pads_rows:
-            return by_length(rows, caches, run)
-        lengths = [0 if cache is None else cache.length for cache in caches]
-        if max(lengths) + max(map(len, rows)) > self.context_size:  # padded rows could exceed the context
+        if not self._may_pad(rows, caches):
             return by_length(rows, caches, run)
         return in_groups(by_padding([len(row) for row in rows], self._call_tokens), rows, caches, run)
 
     def forward_all(
         self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]
     ) -> tuple[list[Logits], list[Cache]]:
-        """See `VerifyingEngine`. Rows with equal numbers of cached and of new tokens run together."""
+        """See `VerifyingEngine`. Rows run together as in `forward`."""
         check_rows(self, rows, caches)
         found: list[Logits] = [np.empty(0, np.float32)] * len(rows)
         rows = [list(row) for row in rows]  # different objects, because `place` distinguishes them by identity
@@ -120,16 +118,24 @@ class OnnxEngine:
 
         def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
             self.counts.add(len(some), len(rows), sum(map(len, some)))
-            ids = np.array(some, dtype=np.int64)
-            past = gather(self._graph, held, self._blocks, ids.shape[1])
-            feeds = self._graph.feeds(ids, past.tip, keep=ids.shape[1])
-            logits, made = self._run(ids, past, feeds, every=True, in_place=self._runs_in_place)
+            parts, made = self._batch(some, held, every=True)
+            logits = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
             for row, own in zip(some, logits, strict=True):
-                found[place[id(row)]] = own
-            return logits[:, -1], row_caches(made, made.tip)
+                found[place[id(row)]] = own[len(own) - len(row) :]
+            return logits[:, -1], made
 
-        _, made = by_length(rows, caches, run)
+        if not self._may_pad(rows, caches):
+            _, made = by_length(rows, caches, run)
+        else:
+            _, made = in_groups(by_padding([len(row) for row in rows], self._call_tokens), rows, caches, run)
         return found, made
+
+    def _may_pad(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> bool:
+        """Return whether these rows may run with padding. Their padded lengths must not exceed the context."""
+        if len(rows) == 1 or not self.pads_rows:
+            return False
+        cached = max(0 if cache is None else cache.length for cache in caches)
+        return cached + max(map(len, rows)) <= self.context_size
 
     @cached_property
     def pads_rows(self) -> bool:
@@ -167,10 +173,11 @@ class OnnxEngine:
         ids = [number % self.vocab_size for number in (3, 1, 4, 1, 5, 9, 2, 6)]
         rows = [ids[:6], ids[6:7], ids[2:5]]
         try:
-            expected = np.concatenate([self._batch([row], [None])[0] for row in rows])
+            expected = np.concatenate([self._batch([row], [None])[0][-1][:, -1] for row in rows])
             _, caches = self._batch([row[:2] for row in rows[::2]], [None, None])
-            found, caches = self._batch([rows[0][2:5], rows[1], rows[2][2:]], [caches[0], None, caches[1]])
-            found[:1], _ = self._batch([rows[0][5:]], [caches[0]])
+            parts, caches = self._batch([rows[0][2:5], rows[1], rows[2][2:]], [caches[0], None, caches[1]])
+            found = parts[-1][:, -1].copy()
+            found[:1] = self._batch([rows[0][5:]], [caches[0]])[0][-1][:, -1]
         except EngineError:
             return None
         scale = max(1.0, float(np.abs(expected).max()))
@@ -178,8 +185,14 @@ class OnnxEngine:
         rounding = float(np.abs(found - expected).max())
         return max(rounding, scale * 2**-20) if rounding <= scale * tolerance else None
 
-    def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """Run rows as one batch. Padding is between the cached and the new tokens of a row."""
+    def _batch(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], *, every: bool = False
+    ) -> tuple[list[Logits], list[Cache]]:
+        """Run rows as one batch. Padding is between the cached and the new tokens of a row.
+
+        Returns logits [row, token, vocabulary] for each part of the new tokens, padding included, and the caches. Without
+        `every`, the only part is the last token.
+        """
         counts = [len(row) for row in rows]
         new, least = max(counts), min(counts)
         batch = gather(self._graph, caches, self._blocks, new)
@@ -188,12 +201,14 @@ class OnnxEngine:
         # Unequal numbers of tokens move cached tokens, which is not allowed in a batch that other caches refer to.
         is_shared = any(isinstance(cache, RowCache) and cache.batch is batch for cache in caches)
         in_place = self._runs_in_place and (least == new or not is_shared)
+        parts: list[Logits] = []
         if not is_padded:
             ids = np.array(rows, dtype=np.int64)
             for start in range(0, new, _PREFILL):
                 part = ids[:, start : start + _PREFILL]
-                feeds = self._graph.feeds(part, cached + start)
-                logits, batch = self._run(part, batch, feeds, in_place=in_place)
+                feeds = self._graph.feeds(part, cached + start, part.shape[1] if every else 1)
+                logits, batch = self._run(part, batch, feeds, every=every, in_place=in_place)
+                parts = [*parts, logits] if every else [logits]
         else:
             ids = np.zeros((len(rows), new), dtype=np.int64)
             for index, row in enumerate(rows):
@@ -203,8 +218,9 @@ class OnnxEngine:
                 part = ids[:, start : start + _PREFILL]
                 width = part.shape[1]
                 here = np.clip(left - (new - start - width), 0, width)
-                feeds = self._graph.padded_feeds(part, begun, here, cached + start)
-                logits, batch = self._run(part, batch, feeds, in_place=in_place)
+                feeds = self._graph.padded_feeds(part, begun, here, cached + start, width if every else 1)
+                logits, batch = self._run(part, batch, feeds, every=every, in_place=in_place)
+                parts = [*parts, logits] if every else [logits]
                 in_place = self._runs_in_place
                 if here.min() < width:
                     batch.arrays = without_gaps(batch.arrays, cached + start, here.tolist())
@@ -212,7 +228,7 @@ class OnnxEngine:
             starts = tuple(begun.tolist())
         batch.starts = starts if is_padded else None
         lengths = (cached + new - start for start in starts)
-        return logits, [RowCache(batch, i, length, starts[i]) for i, length in enumerate(lengths)]
+        return parts, [RowCache(batch, i, length, starts[i]) for i, length in enumerate(lengths)]
 
     def export(self, cache: Cache) -> Arrays:
         return export_cache(cache, NUMPY, self._graph.pasts)
@@ -253,13 +269,13 @@ class OnnxEngine:
         every: bool = False,
         in_place: bool = False,
     ) -> tuple[Logits, ArrayBatch]:
-        """Run ids of shape [rows, new]. Returns the logits of the last token (or of every token) and the rows.
+        """Run ids of shape [rows, new]. Returns logits [row, token, vocabulary] and the rows.
 
         Args:
             ids: The ids.
             past: The cached tokens.
             inputs: The result of `Graph.feeds` or `Graph.padded_feeds`.
-            every: Whether the logits of every token are returned.
+            every: Whether the logits of every token are returned. If not, those of the last one are.
             in_place: Whether `past` may get the new tokens. It is then the batch that is returned. The caches of its
                 tokens are valid in both cases, also if the run fails.
         """
@@ -289,5 +305,4 @@ class OnnxEngine:
         if every:
             return logits.astype(np.float32, copy=False), made
         # A view would keep the logits of all tokens in memory.
-        last = logits[:, -1, :].astype(np.float32, copy=logits.shape[1] > 1)
-        return last, made
+        return logits[:, -1:].astype(np.float32, copy=logits.shape[1] > 1), made
