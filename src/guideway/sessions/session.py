@@ -725,7 +725,8 @@ class Session:
         Long prompts are stored without this call. Soft prompts and caches from files are never stored.
         """
         if self._cache is not None and self._prefix is None and self._shareable:
-            self.model.prefixes.put(self._tokens[: self._cache.length], self._cache)
+            # The cache is copied while no other thread calls the engine, which may extend it in place for a fork.
+            self.model.run(self.model.prefixes.put, self._tokens[: self._cache.length], self._cache)
 
     def save(self, path: str | Path) -> None:
         """Write the session to a file, from which `Model.load_session` restores it.
