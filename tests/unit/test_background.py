@@ -366,3 +366,11 @@ def test_a_round_ends_with_a_fork() -> None:
         assert os.waitpid(child, 0)[1] == 0
     finally:
         background.end_round()
+
+
+def test_only_the_processors_of_this_process_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5, 7}, raising=False)
+    assert background.processor_count() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert background.processor_count() == 1
