@@ -128,10 +128,8 @@ def gather(graph: Graph, caches: Sequence[Cache | None], blocks: Blocks, new: in
         return whole
     lengths = [0 if row is None else row.length for row in rows]
     longest = max(lengths)
-    kind, shapes = (
-        graph.cache_type,
-        [(len(rows), h, longest, c) for h, c in zip(graph.heads, graph.channels, strict=True)],
-    )
+    kind = graph.cache_type
+    shapes = [(len(rows), heads, longest, c) for heads, c in zip(graph.heads, graph.channels, strict=True)]
     if not longest:
         return ArrayBatch(NUMPY, tuple(np.empty(shape, kind) for shape in shapes), (0,) * len(rows))
     used = [blocks.block(len(rows) * h * (longest + new) * c * kind.itemsize) for _, h, _, c in shapes]
