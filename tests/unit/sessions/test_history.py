@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from guideway.sampling import Sampler
 from guideway.sessions.history import OLDER_POSITIONS, TOP, LogitsRing, TopLogits
 from guideway.testing import ToyEngine
 from tests.helpers.byte_tokens import BYTES
+from tests.helpers.toy_models import toy_model
 
 WIDTH = 131_072
 
@@ -66,14 +69,24 @@ def test_wrong_logits_are_not_kept(wrong: float) -> None:
 
 
 @pytest.mark.engine("torch")
-def test_tensors() -> None:
+def test_tensors_are_stored_as_arrays() -> None:
     import torch
 
-    logits = np.random.default_rng(2).standard_normal(5000).astype(np.float32)
-    top, same = TopLogits.of(torch.from_numpy(logits)), TopLogits.of(logits)
-    assert top is not None
-    assert same is not None
-    assert top.best(None) == same.best(None) == logits.argmax()
+    class OnTensors(ToyEngine):
+        def forward(self, rows: Any, caches: Any) -> Any:
+            logits, made = super().forward(rows, caches)
+            return torch.from_numpy(logits), made
+
+    found, same = (toy_model(BYTES, 3, engine).session(logits_bytes=1 << 20) for engine in (OnTensors, ToyEngine))
+    for session in (found, same):
+        session.feed("abc")
+        session.infer()
+        session.infer()
+    assert found.tokens == same.tokens
+    for (place, logits), (other, expected) in zip(found._ring._held, same._ring._held, strict=True):
+        assert place == other
+        assert isinstance(logits, np.ndarray)
+        assert np.array_equal(logits, expected)
 
 
 def test_memory_is_bounded() -> None:
