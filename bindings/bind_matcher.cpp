@@ -100,7 +100,8 @@ std::uint32_t min_tokens_to_complete(const Matcher& matcher) {
 }  // namespace
 
 void bind_matcher(nb::module_& m) {
-    nb::class_<Compiled>(m, "Automaton", "A constraint compiled for a vocabulary. Immutable; threads can share it.")
+    nb::class_<Compiled>(m, "Automaton", nb::is_weak_referenceable(),
+                         "A constraint compiled for a vocabulary. Immutable; threads can share it.")
         .def_static("compile", &compile, nb::rv_policy::take_ownership, nb::arg("vocabulary"), nb::arg("program"),
                     nb::sig("def compile(vocabulary: KernelVocabulary, program: bytes) -> Automaton"),
                     "Compile a program (`guideway.grammar.program`), little-endian words.")

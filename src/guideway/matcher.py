@@ -110,8 +110,7 @@ def _before(tokenizer: Tokenizer, after: Sequence[int]) -> Iterator[tuple[list[i
     If the tokenizer adds a space before a text, a context begins with an id whose bytes begin with a space. A context
     of ids that would be empty is left out.
     """
-    bytes_of = _bytes_of(tokenizer)
-    adds_space = bytes_of(tokenizer.encode("a")) == b" a"  # a dummy space prefix, as in sentencepiece
+    bytes_of, adds_space = _bytes_of(tokenizer), tokenizer.adds_space
     for count in (_CONTEXT, len(after)):
         ids = list(after[-count:])
         while adds_space and ids and not bytes_of(ids[:1]).startswith(b" "):

@@ -14,6 +14,7 @@ import numpy as np
 
 from guideway.engines.base import decode_steps, splits_rows
 from guideway.sampling import device_rows
+from guideway.sessions.batch_step import equal_parts
 
 if TYPE_CHECKING:
     from guideway.generation.scheduler import Row
@@ -27,16 +28,12 @@ Other threads that use the model wait for about this time, or for one pass. The 
 to this time.
 """
 
-EQUAL_TOKENS = 8
-"""The maximum number of waiting tokens of a row that `_Waiting` divides over several passes. Rows with more run all."""
-
 
 class _Waiting:
     """The tokens of rows that the model must run before the next draw.
 
-    If the engine splits rows (`engines.base.splits_rows`), each pass runs the same number of tokens of all rows with at
-    most `EQUAL_TOKENS` waiting tokens: the smallest number that waits in one of them. So these rows run in one call of
-    the model. A row with tokens left does not draw.
+    If the engine splits rows, each pass runs equal numbers of tokens (`equal_parts`). A row with tokens left does not
+    draw.
 
     Attributes:
         left: The tokens of each row that run in later passes.
@@ -48,12 +45,9 @@ class _Waiting:
 
     def first(self, ids: list[list[int]]) -> list[list[int]]:
         """Return the tokens that run in the next pass. `ids`: all tokens of each row that wait."""
-        few = [len(row) for row in ids if len(row) <= EQUAL_TOKENS] if self._equal else []
-        if not few or (count := min(few)) == max(few):
-            self.left = [[]] * len(ids)
-            return ids
-        self.left = [row[count:] if len(row) <= EQUAL_TOKENS else [] for row in ids]
-        return [row[:count] if len(row) <= EQUAL_TOKENS else row for row in ids]
+        parts = equal_parts(ids) if self._equal else ids
+        self.left = [row[len(part) :] for row, part in zip(ids, parts, strict=True)]
+        return parts
 
 
 def stride(rows: Sequence[Row]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from guideway import background, constraints
 from guideway.arguments import integer
@@ -504,16 +505,25 @@ def _within(work: int, function: Callable[[], T]) -> T | None:
         bound_work(before)
 
 
+_LEAST: WeakKeyDictionary[Automaton, int] = WeakKeyDictionary()
+
+
 def _least_tokens(automaton: Automaton) -> int:
-    """Return the result of `Matcher.min_tokens_to_complete` at the beginning of a text, with the same errors."""
+    """Return the result of `Matcher.min_tokens_to_complete` at the beginning of a text, with the same errors.
+
+    It is stored: a background thread that calls the kernel may have to wait for the round of a generation loop.
+    """
 
     def least() -> int:
         return automaton.matcher().min_tokens_to_complete()
 
-    if (found := _within(_QUICK_WORK, least)) is not None:
-        return found
-    with background.turn():
-        return background.call(least)
+    if (known := _LEAST.get(automaton)) is not None:
+        return known
+    if (found := _within(_QUICK_WORK, least)) is None:
+        with background.turn():
+            found = background.call(least)
+    _LEAST[automaton] = found
+    return found
 
 
 def _healed(session: Session) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from guideway.engines.base import splits_rows
 from guideway.errors import BudgetTooSmallError, LimitExceededError, UnsatisfiableError
 from guideway.generation.deferral import JOIN_WORK, Deferral, WorkDeferred, bound_work
 from guideway.generation.multi_step import stride
@@ -105,6 +106,7 @@ class Row:
         drafter: Proposes tokens (speculative decoding); None: nothing does.
         drafted: The number of proposed tokens.
         accepted: The number of proposed tokens that were taken.
+        awaits_logits: Whether `take_forced` was called at this position, and the row waits because tokens are pending.
         begun: As the argument.
         earlier: As the argument; None, too, if the row was rewound to or before this token.
 
@@ -169,6 +171,9 @@ class Row:
         self.lowest = sys.maxsize
         self.drafter: Drafter | None = None
         self.drafted = self.accepted = 0
+        self.awaits_logits = False
+        # Whether nothing but the end of the text must be checked after a token, if there is no matcher and no mask.
+        self._is_free = self._unwatched and not limits.min_tokens and self._quotations is None and not self._free_after
 
     def count_forced(self, other: Row) -> None:
         """Count tokens as forced that were forced in another row with the same beginning."""
@@ -277,6 +282,11 @@ class Row:
         session = self.session
         if self._prompt_seconds is None:
             self._prompt_seconds = session.model_seconds
+        if self._is_free and session.matcher is None and session.mask is None:
+            token_id, start = session.draw(), len(session)
+            session.take([token_id])
+            self._took([token_id], start, None)
+            return
         limits, gave_up = self.limits, False
         if self._quotations is not None and self._is_at_quotation():
             gave_up = not self._choose(self._quotations)
@@ -570,6 +580,7 @@ class Row:
         """
         session = self.session
         reached = len(session)
+        self.awaits_logits = False
         if self._quotations is not None:
             self._quotations.follow(session.matcher)
         found = self._watched(ids, matcher)
@@ -650,6 +661,7 @@ class Row:
         """Remove the last `count` tokens. Returns the first of them."""
         token_id = self.session.rewind(count)[0]
         place = len(self.session)
+        self.awaits_logits = False
         self.lowest = min(self.lowest, place)
         self.watch.pop(count)
         self._forced = {at for at in self._forced if at < place}
@@ -703,7 +715,7 @@ def step(
     """
     going = []
     for row in rows:
-        if row.session.matcher is not None:
+        if row.session.matcher is not None and not row.awaits_logits:
             if deferral is not None and not deferral.allows(row):
                 continue
             try:
@@ -721,24 +733,26 @@ def step(
                 row.error = error
         if not row.is_over:
             going.append(row)
-    if going and all(row.strides for row in going):
-        run = speculate if any(row.drafter is not None for row in going) else stride if strides else None
-        if run is not None:
-            if deferral is not None:
-                deferral.pause()
-            run(going)
-            if deferral is not None:
-                deferral.resume()
-            return
+    run = speculate if any(row.drafter is not None for row in going) else stride if strides else None
+    if run is not None and going and all(row.strides for row in going):
+        if deferral is not None:
+            deferral.pause()
+        run(going)
+        if deferral is not None:
+            deferral.resume()
+        return
     # If some rows already generate, a long prompt is divided, so that these rows do not wait for all of it.
     is_chunked = is_shared or any(row.has_drawn for row in going)
+    # A first token does not wait until the tokens before it have run in several rounds.
+    is_equal = len(going) > 1 and all(row.has_drawn for row in going) and splits_rows(going[0].session.model.engine)
     if deferral is not None:
         deferral.pause()
-    feed_all([row.running for row in going], prefill_tokens=PREFILL_TOKENS if is_chunked else None)
+    feed_all([row.running for row in going], prefill_tokens=PREFILL_TOKENS if is_chunked else None, equal=is_equal)
     if deferral is not None:
         deferral.resume()
     for row in going:
-        if is_chunked and not row.running.has_logits:
+        row.awaits_logits = is_chunked and not row.running.has_logits
+        if row.awaits_logits:
             continue  # its other pending tokens run in the next rounds
         if deferral is not None and row.session.matcher is not None and not deferral.allows(row):
             continue  # its logits are stored until the next round

@@ -37,6 +37,8 @@ def draw_native(
         return None
     if sampler.quick is not None:
         return sampler.quick(logits, mask)
+    if sampler.by_number is not None:
+        return sampler.by_number(logits, mask, number_of(*place, attempt))
     return settings.draw(logits, mask, *_arguments(sampler, tokens, place, attempt))
 
 

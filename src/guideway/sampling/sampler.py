@@ -170,6 +170,16 @@ class Sampler:
         """
         return self.kernel.draw if self.bare and self.kernel is not None else None
 
+    @cached_property
+    def by_number(self) -> Callable[[Any, Any, float], int | None] | None:
+        """The kernel's draw, if it depends on no earlier token and on one random number; else None.
+
+        The function gets logits, a mask and the random number. Its result is that of `quick`.
+        """
+        if self.kernel is None or "penalty" in self.kinds or self.xtc_probability or not self.temperature:
+            return None
+        return self.kernel.draw
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields without cached values."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -68,7 +68,11 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
                     await closing
             await models.stop()
 
-    routes = [
+    routes = [  # in the order in which a request is compared with them
+        *(
+            Route(url, GenerationEndpoint(state, url), methods=["POST"])
+            for url in ("/v1/chat/completions", "/v1/completions")
+        ),
         Route("/health", _endpoint(state, _health), methods=["GET"]),
         Route("/ready", _endpoint(state, _ready), methods=["GET"]),
         Route("/version", _endpoint(state, _version), methods=["GET"]),
@@ -85,10 +89,6 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
         ),
         Route("/guideway/models", _endpoint(state, pool_models, needs_key=True), methods=["GET"]),
         Route("/guideway/models/{name:path}/unload", _endpoint(state, unload_model, needs_key=True), methods=["POST"]),
-        *(
-            Route(url, GenerationEndpoint(state, url), methods=["POST"])
-            for url in ("/v1/chat/completions", "/v1/completions")
-        ),
         *_response_routes(state),
         *_batch_routes(state, stores),
         *_own_routes(state, sessions),

@@ -15,9 +15,15 @@ from guideway.server.errors import HttpError
 from guideway.server.settings import ServerSettings
 from guideway.server.sse import ClientLeft
 
-__all__ = ["read_bytes", "read_json"]
+__all__ = ["declared_size", "read_bytes", "read_json"]
 
 _LONG = 1 << 16  # bytes; longer bodies are decoded in another thread
+
+
+def declared_size(scope: Scope) -> int | None:
+    """Return the number of bytes of a body by its header; None: the header is missing or no usable number."""
+    given = Headers(scope=scope).get("content-length", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 20 else None
 
 
 async def read_bytes(scope: Scope, receive: Receive, most: int) -> bytes:
@@ -27,8 +33,8 @@ async def read_bytes(scope: Scope, receive: Receive, most: int) -> bytes:
         HttpError: The body has more than `most` bytes (413).
         ClientLeft: The client disconnected.
     """
-    given = Headers(scope=scope).get("content-length", "")
-    if given.isascii() and given.isdigit() and len(given) < 20 and int(given) > most:
+    size_given = declared_size(scope)
+    if size_given is not None and size_given > most:
         raise _too_large(most)
     parts: list[bytes] = []
     size = 0

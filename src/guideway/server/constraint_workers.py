@@ -30,7 +30,7 @@ LENGTH = struct.Struct("<I")
 """The head of each message between server and worker: the number of bytes of the message, which is JSON."""
 
 LEAST_BYTES = 4096
-"""A worker translates only constraints whose message has at least this number of bytes.
+"""A worker translates only constraints of bodies with at least this number of bytes, whose message is not smaller.
 
 The server translates smaller ones itself; most take a few milliseconds.
 """
@@ -92,7 +92,9 @@ class ConstraintWorkers:
                 except OSError:
                     logging.getLogger("guideway.server").exception("a process that translates constraints cannot start")
 
-    async def translate(self, url: str, body: Mapping[str, Any], family: Family | None = None) -> None:
+    async def translate(
+        self, url: str, body: Mapping[str, Any], family: Family | None = None, size: int | None = None
+    ) -> None:
         """Let a process translate the constraint of a body, if it is large and not known to be translated.
 
         The server reads the translated constraint from the disk cache. Nothing is done if `count` is 0, or without a
@@ -102,11 +104,14 @@ class ConstraintWorkers:
             url: The endpoint.
             body: The body of the request.
             family: The notation of the model's replies; None: not known yet.
+            size: The number of bytes of the body; None: unknown. Nothing is done for small bodies.
 
         Raises:
             HttpError: The constraint has an error (status below 500), takes too long (503), or the process ended or
                 cannot be started (500).
         """
+        if size is not None and size < LEAST_BYTES:
+            return
         if not self._count or disk.cache() is None or not any(body.get(name) for name in _FIELDS):
             return
         text, digest = await background.run(_message, url, body, family)

@@ -25,14 +25,14 @@ from guideway.errors import InvalidRequestError
 from guideway.generation import Generation, Model
 from guideway.generation.plan import Job
 from guideway.remote import RemoteModel
-from guideway.server.bodies import read_json
+from guideway.server.bodies import declared_size, read_json
 from guideway.server.chunks import ChatChunks, CompletionChunks
 from guideway.server.echo import PromptEcho, echo_of, report_of
 from guideway.server.errors import HttpError, error_response, status_and_object
 from guideway.server.gateway import UpstreamJob, UpstreamRequest, upstream_job
 from guideway.server.response_events import ResponseEvents
 from guideway.server.running import ServedRequest
-from guideway.server.sse import ClientLeft, EventStream, unless_left
+from guideway.server.sse import Client, ClientLeft, EventStream
 from guideway.server.state import LOG, ServerState
 
 __all__ = ["GenerationEndpoint", "Outcome", "Prepared", "prepare"]
@@ -42,6 +42,8 @@ _CHUNKS: dict[str, Callable[..., Any]] = {
     "/v1/completions": CompletionChunks,
     "/v1/responses": ResponseEvents,
 }
+_SELF_CONTAINED = ("/v1/chat/completions", "/v1/completions")
+"""The endpoints whose requests refer to no data of the server, so that small bodies have small prompts."""
 
 
 def _unchanged(request: BatchRequest) -> BatchRequest:
@@ -184,7 +186,7 @@ class GenerationEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         state, begun, found = self._state, time.perf_counter(), Prepared()
-        status, sent = 499, False
+        client, status, sent = Client(receive), 499, False
 
         async def sending(message: Any) -> None:
             nonlocal sent, status
@@ -199,22 +201,19 @@ class GenerationEndpoint:
                 body = await read_json(scope, receive, state.settings)
                 name = model_name(body)
                 async with AsyncExitStack() as held:
-                    model = await unless_left(receive, held.enter_async_context(state.models.lease(name)))
+                    model = await client.unless_left(held.enter_async_context(state.models.lease(name)))
                     shown = name or state.models.cards()[0].name
                     if isinstance(model, Model):
                         state.uses(model)
-                        translating = state.workers.translate(self._url, body, state.families.get(model))
-                        await unless_left(receive, translating, cancels=False)
-                    making = background.run(self._prepare, found, model, shown, self._url, body, state.settings)
-                    job = await unless_left(receive, making, cancels=False)
+                    job = await self._job(found, model, shown, body, declared_size(scope), client)
                     if found.family is not None and isinstance(model, Model):
                         state.families[model] = found.family
                     state.metrics.observe("request_prepare_seconds", time.perf_counter() - begun, model=shown)
                     admission.reserve(tokens_of(job))
                     if isinstance(job, Job) and found.request is not None and found.request.details.get("echo"):
                         reading = background.run(echo_of, model, job, found.request.options.get("logprobs"))
-                        found.echo = await unless_left(receive, reading, cancels=False)
-                    await self._generate(model, found, job, key, scope, receive, sending)
+                        found.echo = await client.unless_left(reading, cancels=False)
+                    await self._generate(model, found, job, key, client, sending)
         except ClientLeft:
             state.metrics.count("requests_cancelled_total")
         except Exception as error:
@@ -223,7 +222,32 @@ class GenerationEndpoint:
             if status >= 500:
                 self._log_failure(error)
         finally:
+            client.close()
             self._record(found, status, time.perf_counter() - begun)
+
+    async def _job(
+        self,
+        found: Prepared,
+        model: Model | RemoteModel,
+        shown: str,
+        body: dict[str, Any],
+        size: int | None,
+        client: Client,
+    ) -> Job | UpstreamJob:
+        """Return the job of a body. `shown`: the name of the model. `size`: the number of bytes of the body."""
+        state, key = self._state, None
+        making = partial(self._prepare, found, model, shown, self._url, body, state.settings)
+        if isinstance(model, Model):
+            if self._prepare is prepare and self._url in _SELF_CONTAINED:
+                key = state.quick.key_of(self._url, shown, body, size)
+            if key is not None and state.quick.is_quick(key):
+                return making()
+            translating = state.workers.translate(self._url, body, state.families.get(model), size)
+            await client.unless_left(translating, cancels=False)
+        job, seconds = await client.unless_left(background.run(_timed, making), cancels=False)
+        if key is not None:
+            state.quick.add(key, seconds)
+        return job
 
     def _log_failure(self, error: Exception) -> None:
         """Log an error. The message of an `HttpError` is left out, because it may quote an answer."""
@@ -233,7 +257,7 @@ class GenerationEndpoint:
             LOG.exception("%s failed", self._url)
 
     async def _generate(
-        self, model: Any, found: Prepared, job: Job | UpstreamJob, key: str, scope: Scope, receive: Receive, send: Send
+        self, model: Any, found: Prepared, job: Job | UpstreamJob, key: str, client: Client, send: Send
     ) -> None:
         request = found.request
         assert request is not None  # noqa: S101  # `prepare` has set it
@@ -248,17 +272,17 @@ class GenerationEndpoint:
         failure: BaseException | None = None
         try:
             if (accepted := self.accepted(request)) is not None:
-                await JSONResponse(accepted)(scope, receive, send)
+                await _send_json(accepted, send)
                 results = await running.results()  # even if the client has disconnected
             elif streams:
                 chunks = self._chunks(model, request, found.family)
                 if found.echo is not None:
                     chunks.echo = found.echo
-                await self._stream(request, running, chunks, scope, receive, send)
+                await self._stream(request, running, chunks, client, send)
                 answer = getattr(chunks, "final", None)
                 return
             else:
-                results = await unless_left(receive, running.results())
+                results = await client.unless_left(running.results())
             if _is_incomplete(job):
                 raise HttpError(409, "the response was cancelled", code="cancelled")
             self._observe(request, results, running)
@@ -268,7 +292,7 @@ class GenerationEndpoint:
             if request.details.get("report"):
                 answer["guideway"] = report_of(request, results)
             if accepted is None:
-                await JSONResponse(answer)(scope, receive, send)
+                await _send_json(answer, send)
         except BaseException as error:
             failure = error
             raise
@@ -282,12 +306,11 @@ class GenerationEndpoint:
         request: BatchRequest,
         running: ServedRequest | UpstreamRequest,
         chunks: Any,
-        scope: Scope,
-        receive: Receive,
+        client: Client,
         send: Send,
     ) -> None:
         events, settings = self._events(request, running, chunks), self._state.settings
-        first = await unless_left(receive, _first(events))
+        first = await client.unless_left(_first(events))
         response = EventStream(
             first,
             events,
@@ -296,7 +319,7 @@ class GenerationEndpoint:
             keep_alive_seconds=settings.keep_alive_seconds,
             send_seconds=settings.send_seconds,
         )
-        await response(scope, receive, send)
+        await response.send(client, send)
 
     async def _events(
         self, request: BatchRequest, running: ServedRequest | UpstreamRequest, chunks: Any
@@ -361,6 +384,19 @@ class GenerationEndpoint:
 def _is_incomplete(job: Job | UpstreamJob) -> bool:
     """Return whether a text of a job that has ended is not complete, because the request was cancelled."""
     return any(one is None for group in job.results for one in group)
+
+
+def _timed(making: Callable[[], Job | UpstreamJob]) -> tuple[Job | UpstreamJob, float]:
+    """Return the result of a function, and the processor time that this thread needed for it."""
+    begun = time.thread_time()
+    return making(), time.thread_time() - begun
+
+
+async def _send_json(body: dict[str, Any], send: Send) -> None:
+    """Send a body with status 200."""
+    response = JSONResponse(body)
+    await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
+    await send({"type": "http.response.body", "body": response.body})
 
 
 async def _first(events: AsyncGenerator[bytes, None]) -> bytes:

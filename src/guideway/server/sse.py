@@ -1,4 +1,7 @@
-"""Server-sent events: a response whose events come from a generator. It is closed early if the client disconnects."""
+"""Server-sent events: a response whose events come from a generator. It is closed early if the client disconnects.
+
+`Client` notices the disconnection, also during other work for a request.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Send
 
-__all__ = ["ClientLeft", "EventStream", "unless_left"]
+__all__ = ["Client", "ClientLeft", "EventStream"]
 
 T = TypeVar("T")
 
@@ -25,43 +28,72 @@ class ClientLeft(Exception):  # not an error of the server: it stops the work
     """The client closed the connection before the response was complete."""
 
 
-async def unless_left(receive: Receive, work: Coroutine[Any, Any, T], *, cancels: bool = True) -> T:
-    """Return the result of a coroutine, unless the client disconnects first.
+class Client:
+    """The client of one request. One task waits for its disconnection during all work for the request.
+
+    Use the object in the task that answers the request, after the body was read, and call `close` at the end.
 
     Args:
         receive: The `receive` function of the ASGI request.
-        work: The coroutine.
-        cancels: Whether the coroutine is cancelled if the client disconnects. False: it waits for a thread, which
-            cannot be cancelled; `ClientLeft` is raised only after its end.
-
-    Raises:
-        ClientLeft: The client disconnected.
-        Exception: The error of the coroutine, if it fails before the client disconnects.
     """
-    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
-    try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        if not cancels:
-            await asyncio.wait({task})
-            task.exception()  # marks it as retrieved, so that asyncio does not log it
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._watch: asyncio.Task[None] | None = None
+        self._working: asyncio.Task[Any] | None = None  # the task to cancel if the client disconnects now
+        self._gone = asyncio.Event()
+
+    async def unless_left(self, work: Coroutine[Any, Any, T], *, cancels: bool = True) -> T:
+        """Return the result of a coroutine, unless the client disconnects first.
+
+        Args:
+            work: The coroutine.
+            cancels: Whether the coroutine is cancelled if the client disconnects. False: it waits for a thread, which
+                cannot be cancelled; `ClientLeft` is raised only after its end.
+
+        Raises:
+            ClientLeft: The client disconnected.
+            Exception: The error of the coroutine, if it fails before the client disconnects.
+        """
+        if self._watch is None:
+            self._watch = asyncio.ensure_future(self._wait())
+        if self._gone.is_set():
+            work.close()
+            raise ClientLeft
+        self._working = asyncio.current_task() if cancels else None
+        try:
+            result = await work
+        except asyncio.CancelledError:
+            if not self._gone.is_set() or self._working is None:
+                raise
+            if hasattr(self._working, "uncancel"):  # Python 3.11 or later
+                self._working.uncancel()
+        except Exception:
+            if not self._gone.is_set():
+                raise
+        else:
+            if not self._gone.is_set():
+                return result
+        finally:
+            self._working = None
         raise ClientLeft
-    finally:
-        for one in (task, gone):
-            if not one.done():
-                one.cancel()
-                with suppress(asyncio.CancelledError):
-                    await one
 
+    def close(self) -> None:
+        """End the task."""
+        if self._watch is not None:
+            self._watch.cancel()
 
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    async def _wait(self) -> None:
+        with suppress(Exception):  # a connection that cannot be read counts as closed
+            while (await self._receive())["type"] != "http.disconnect":
+                pass
+        self._gone.set()
+        if self._working is not None:
+            self._working.cancel()
 
 
 class EventStream:
-    """A response of server-sent events, as an ASGI application.
+    """A response of server-sent events.
 
     The caller gets the first events before it creates this object, so that an earlier error becomes an error response.
 
@@ -90,15 +122,19 @@ class EventStream:
         self._changed = time.monotonic()  # the time at which the last send began or ended
         self._sending = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def send(self, client: Client, send: Send) -> None:
         """Send the events. Returns early if the client disconnects; `rest` is closed in every case.
+
+        Args:
+            client: The client of the request.
+            send: The `send` function of the ASGI request.
 
         Raises:
             asyncio.CancelledError: The client took no data for `send_seconds`.
         """
         async with aclosing(self._rest):
             with suppress(ClientLeft, OSError):
-                await unless_left(receive, self._run(send))
+                await client.unless_left(self._run(send))
 
     async def _run(self, send: Send) -> None:
         watch = asyncio.ensure_future(self._watch(asyncio.current_task()))

@@ -15,7 +15,7 @@ from guideway.sampling import on_cpu
 if TYPE_CHECKING:
     from guideway.sessions.session import Session
 
-__all__ = ["catch_up", "feed_all", "infer_all"]
+__all__ = ["EQUAL_TOKENS", "catch_up", "equal_parts", "feed_all", "infer_all"]
 
 Work = tuple["Session", "Cache | None", list[int]]
 """A session, the cache to continue from, and the ids to run."""
@@ -26,12 +26,30 @@ CHECKPOINT_EVERY = 64
 A state is stored after each pass, so that a session can rewind to it.
 """
 
-
 FEW_TOKENS = 32
 """`prefill_tokens` applies only to sessions with more pending tokens than this."""
 
+EQUAL_TOKENS = 8
+"""The maximum number of pending tokens of a sequence that `equal_parts` divides. Sequences with more run all."""
 
-def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None) -> None:
+
+def equal_parts(ids: list[list[int]]) -> list[list[int]]:
+    """Return the tokens that run in the next pass, if few pending tokens run in equal numbers.
+
+    Of each sequence with at most `EQUAL_TOKENS` pending tokens, the pass runs the same number: the smallest number that
+    is pending in one of them. So an engine that splits rows (`engines.base.splits_rows`) runs these sequences in one
+    call of the model, and need not join their caches again for the next pass.
+
+    Args:
+        ids: All pending tokens of each sequence.
+    """
+    few = [len(row) for row in ids if len(row) <= EQUAL_TOKENS]
+    if not few or (count := min(few)) == max(few):
+        return ids
+    return [row[:count] if len(row) <= EQUAL_TOKENS else row for row in ids]
+
+
+def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None, equal: bool = False) -> None:
     """Run the model over the pending tokens of several sessions together.
 
     Args:
@@ -39,6 +57,8 @@ def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None) 
         prefill_tokens: The maximum number of tokens that run, in all, in those sessions that have more than
             `FEW_TOKENS` pending tokens (chunked prefill). Further tokens remain pending, and a session with pending
             tokens has no logits (`Session.has_logits`). None: all tokens run.
+        equal: Whether sessions with few pending tokens run equal numbers of them (`equal_parts`). Here, too, further
+            tokens remain pending.
 
     Raises:
         EmptySequenceError: A session is empty.
@@ -53,6 +73,9 @@ def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None) 
         cache, ids = session._plan()
         if ids:
             work.append((session, cache, ids))
+    if equal:
+        parts = equal_parts([ids for _, _, ids in work])
+        work = [(session, cache, part) for (session, cache, _), part in zip(work, parts, strict=True)]
     _run(work if prefill_tokens is None else _chunked(work, prefill_tokens))
 
 

@@ -100,11 +100,12 @@ class TokenizerBackend(Protocol):
 class Tokenizer:
     """Converts between text and token ids. `vocabulary` has the exact bytes of each token. Immutable and picklable."""
 
-    __slots__ = ("_backend", "_others", "_specials", "vocabulary")
+    __slots__ = ("_adds_space", "_backend", "_others", "_specials", "vocabulary")
 
     vocabulary: Vocabulary
     _backend: TokenizerBackend
     _specials: SpecialTokens
+    _adds_space: bool | None  # None: `adds_space` was not requested yet
     _others: dict[tuple[int, ...], Tokenizer]  # a cache of at most `_OTHERS` copies, by `eos_ids`
 
     def __init__(self, backend: TokenizerBackend, *, eos_ids: Iterable[int] | None = None) -> None:
@@ -115,6 +116,7 @@ class Tokenizer:
         object.__setattr__(self, "_specials", found)
         object.__setattr__(self, "vocabulary", backend.vocabulary(found.eos_ids))
         object.__setattr__(self, "_others", {})
+        object.__setattr__(self, "_adds_space", None)
 
     @classmethod
     def of(cls, source: object, *, eos_ids: Iterable[int] | None = None) -> Tokenizer:
@@ -186,6 +188,7 @@ class Tokenizer:
         object.__setattr__(made, "_specials", replace(self._specials, chat_template=template))
         object.__setattr__(made, "vocabulary", self.vocabulary)
         object.__setattr__(made, "_others", {})
+        object.__setattr__(made, "_adds_space", self._adds_space)
         return made
 
     @property
@@ -204,6 +207,14 @@ class Tokenizer:
         if self._specials.pad_id is None and self._specials.eos_ids:
             return self._specials.eos_ids[0]
         return self._specials.pad_id
+
+    @property
+    def adds_space(self) -> bool:
+        """Whether `encode` adds a space before a text (a dummy prefix, as in sentencepiece)."""
+        if self._adds_space is None:
+            pieces = self.vocabulary.pieces(self.encode("a"))
+            object.__setattr__(self, "_adds_space", b"".join(pieces) == b" a")
+        return bool(self._adds_space)
 
     @property
     def chat_template(self) -> str | None:

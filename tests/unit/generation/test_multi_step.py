@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ import pytest
 import guideway as gw
 from guideway.errors import EngineError, InvalidLogitsError, KVCacheFullError
 from guideway.generation import Model, complete, multi_step as strides
-from guideway.generation.scheduler import Row
+from guideway.generation.plan import Job
+from guideway.generation.scheduler import Row, step
 from guideway.sampling import Dry, Mirostat, Sampler
 from guideway.sessions import Session
+from guideway.sessions.batch_step import EQUAL_TOKENS
 from guideway.testing import FailingEngine, ToyEngine, tiny_model
 from guideway.tokenizers import Tokenizer, Vocabulary
 from tests.helpers.engines import model_of
@@ -264,7 +266,33 @@ def test_rows_run_equal_numbers_of_forced_tokens() -> None:
     assert [one.forced for one in found] == [one.forced for one in expected]
     assert isinstance(model.engine, Splitting)
     counts = [row for row in model.engine.counts if len(row) > 1]
-    few = [{count for count in row if count <= strides.EQUAL_TOKENS} for row in counts]
+    few = [{count for count in row if count <= EQUAL_TOKENS} for row in counts]
     assert all(len(row) == 1 for row in few)
-    assert any(max(row) > strides.EQUAL_TOKENS for row in counts)
-    assert any(1 < max(row) <= strides.EQUAL_TOKENS for row in counts)
+    assert any(max(row) > EQUAL_TOKENS for row in counts)
+    assert any(1 < max(row) <= EQUAL_TOKENS for row in counts)
+
+
+def test_rounds_of_the_shared_loop_run_equal_numbers_of_forced_tokens() -> None:
+    outputs = [gw.Regex(r"([ab]xxbx){3}"), gw.Regex(r"([ab] x){4}"), gw.Regex(r"[ab]{4}xxx[ab]{4}")]
+    requests = [
+        gw.GenerationRequest(prompt, output, sampler=Sampler(1.0), seed=seed)
+        for seed, (prompt, output) in enumerate(product(PROMPTS, outputs))
+    ]
+    model = toy_model(VOCABULARY, SEED, Splitting)
+    expected = step_by_step(toy_model(VOCABULARY, SEED), requests)
+    job = Job(model, requests, None, None, {})
+    assert isinstance(model.engine, Splitting)
+    waiting, active, pending = job.rows(), list[Row](), 0
+    while active := [
+        *(row for row in active if not row.is_over),
+        *islice(waiting, 4 - sum(not r.is_over for r in active)),
+    ]:
+        are_begun, model.engine.counts = all(row.has_drawn for row in active), []
+        step(active)
+        pending += sum(row.awaits_logits for row in active)
+        few = {count for row in model.engine.counts for count in row if count <= EQUAL_TOKENS}
+        assert len(few) < 2 or not are_begun
+        job.finish_all(active)
+    assert [one.tokens for one in job.shaped()] == [one.tokens for one in expected]
+    assert [one.forced for one in job.shaped()] == [one.forced for one in expected]
+    assert pending

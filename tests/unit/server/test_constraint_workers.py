@@ -13,7 +13,7 @@ import pytest
 
 from guideway.constraints import JsonSchema, programs
 from guideway.generation import Model
-from guideway.server.constraint_workers import ConstraintWorkers, _Worker
+from guideway.server.constraint_workers import LEAST_BYTES, ConstraintWorkers, _Worker
 from guideway.server.errors import HttpError
 from tests.helpers.serving import LiveServer, live_server
 
@@ -141,6 +141,7 @@ def test_small_constraints_stay_in_the_server() -> None:
         workers = ConstraintWorkers(1)
         await workers.translate(CHAT, {"regex": "a" * 100})
         await workers.translate(CHAT, {"messages": "a" * 100_000})
+        await workers.translate(CHAT, body("i"), size=LEAST_BYTES - 1)
         assert workers._free == []
 
     asyncio.run(run())
