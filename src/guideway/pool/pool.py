@@ -139,7 +139,10 @@ class Lease:
         """Do the same as `acquire` in an event loop. Cancelling the task ends the wait."""
         self._ticket, future = self._pool._request(self)
         try:
-            self._model = await asyncio.wait_for(asyncio.wrap_future(future), self._timeout)
+            if future.done():  # the usual case: the model is loaded
+                self._model = future.result()
+            else:
+                self._model = await asyncio.wait_for(asyncio.wrap_future(future), self._timeout)
         except BaseException as error:
             raise self._given_up(error, future) from None
         return self._model

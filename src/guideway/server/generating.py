@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from guideway.server.chunks import ChatChunks, CompletionChunks
 from guideway.server.echo import PromptEcho, echo_of, report_of
 from guideway.server.errors import HttpError, error_response, status_and_object
 from guideway.server.gateway import UpstreamJob, UpstreamRequest, upstream_job
+from guideway.server.ids import new_id
 from guideway.server.response_events import ResponseEvents
 from guideway.server.running import ServedRequest
 from guideway.server.sse import Client, ClientLeft, EventStream
@@ -87,7 +87,7 @@ def prepare(
         GuidewayError: The body is not valid, or its constraint cannot be compiled.
         ValueError: An option is out of range.
     """
-    request = read_body(url, uuid.uuid4().hex, body)
+    request = read_body(url, new_id(), body)
     request = replace(request, details={**request.details, "model": name, "created": time.time()})
     found.request = request = found.complete(request)
     options = {**settings.options, "batch_size": settings.max_num_seqs}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -34,6 +33,7 @@ from guideway.sampling import TokenLogprobs, probabilities
 from guideway.server.bodies import read_json
 from guideway.server.chunks import DONE, event
 from guideway.server.generating import Prepared, model_name
+from guideway.server.ids import new_id
 from guideway.server.running import Part
 from guideway.server.settings import ServerSettings
 from guideway.server.state import ServerState
@@ -74,7 +74,7 @@ def prepare_tokens(
         raise InvalidRequestError(
             "a model served by an API has no reports of its tokens", "model", "unsupported_parameter"
         )
-    request = read_body(endpoint, uuid.uuid4().hex, {**fields, "stream": True})
+    request = read_body(endpoint, new_id(), {**fields, "stream": True})
     details = {**request.details, "model": name}
     found.request = request = replace(request, details=details, options={**request.options, "logprobs": top}, n=None)
     prompts = request.prompts()

@@ -1,6 +1,7 @@
 """Small bodies whose constraint is known are prepared in the thread of the event loop."""
 
 import asyncio
+import os
 import threading
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from guideway.generation import Model
 from guideway.server import generating
+from guideway.server.ids import new_id
 from guideway.server.quick import QUICK_SECONDS, QuickBodies
 from guideway.server.sse import Client, ClientLeft
 from tests.helpers.serving import live_server
@@ -109,3 +111,18 @@ def test_other_cancellations_are_not_those_of_the_client() -> None:
         client.close()
 
     asyncio.run(run())
+
+
+def test_identifiers_are_different_in_a_forked_process() -> None:
+    first = new_id()
+    assert len(first) == 32
+    assert len({new_id() for _ in range(1000)} | {first}) == 1001
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writer, new_id().encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 64).decode() not in {new_id() for _ in range(300)}
+    os.close(reader)
+    os.close(writer)
