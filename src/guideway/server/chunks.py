@@ -20,11 +20,13 @@ from guideway.server.running import Part
 __all__ = ["DONE", "ChatChunks", "CompletionChunks", "ReplyTexts", "event"]
 
 DONE = b"data: [DONE]\n\n"
+# With these arguments, each call of `json.dumps` would make an encoder.
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def event(value: object) -> bytes:
     """Return a server-sent event with a JSON value."""
-    return b"data: " + json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"
+    return b"data: " + _compact(value).encode("utf-8", "replace") + b"\n\n"
 
 
 class _Chunks:
@@ -106,9 +108,7 @@ class ChatChunks(_Chunks):
         steps = part.steps
         for one in found:
             if one.kind == "text" and not steps:
-                made += (self._plain % (part.choice, json.dumps(one.text, ensure_ascii=False))).encode(
-                    "utf-8", "replace"
-                )
+                made += (self._plain % (part.choice, _compact(one.text))).encode("utf-8", "replace")
             else:
                 made += self._chunk(part.choice, self._delta(part.choice, one), steps)
                 steps = ()
@@ -151,7 +151,7 @@ class ChatChunks(_Chunks):
         if steps:
             logprobs = {"content": [logprob_object(self.model, step) for step in steps], "refusal": None}
         choice = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
-        return self.chunk(json.dumps(choice, ensure_ascii=False, separators=(",", ":")))
+        return self.chunk(_compact(choice))
 
 
 class ReplyTexts:
@@ -234,11 +234,11 @@ class CompletionChunks(_Chunks):
             logprobs = logprob_lists(self.model, part.steps, start)
             self._lengths[part.choice] = start + sum(map(len, logprobs["tokens"]))
         choice = {"index": part.choice, "text": part.text, "logprobs": logprobs, "finish_reason": finish}
-        return made + self.chunk(json.dumps(choice, ensure_ascii=False, separators=(",", ":")))
+        return made + self.chunk(_compact(choice))
 
     def _prompt(self, choice: int) -> bytes:
         text, _ = self.echo.prompt(self.request, choice)
         self._lengths[choice] = len(text)
         logprobs = self.echo.logprobs(self.model, self.request, choice)
         shown = {"index": choice, "text": text, "logprobs": logprobs, "finish_reason": None}
-        return self.chunk(json.dumps(shown, ensure_ascii=False, separators=(",", ":")))
+        return self.chunk(_compact(shown))
