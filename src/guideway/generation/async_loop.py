@@ -281,8 +281,17 @@ def _act(call: Call, moved: Iterable[Row]) -> None:
 
 
 def _tell(call: Call, error: BaseException | None) -> None:
-    done, call.done = call.done, lambda _: None  # only once
+    """Call `done`, at most once. `moved` is not called any more.
+
+    Both are released: they usually refer to an object that refers to the call. Its rows, whose caches are large, would
+    otherwise stay in memory until the next garbage collection.
+    """
+    done, call.done, call.moved = call.done, _nothing, _nothing
     done(error)
+
+
+def _nothing(_: object) -> None:
+    pass
 
 
 _LOOPS: WeakKeyDictionary[ModelBase, Loop] = WeakKeyDictionary()
