@@ -146,6 +146,38 @@ def test_a_loop_without_calls_keeps_no_rows(monkeypatch: pytest.MonkeyPatch) -> 
     assert kept() is None
 
 
+class Owner:
+    """A caller that refers to its call and is called by it."""
+
+    def __init__(self, job: Job, *, leaves: bool) -> None:
+        self.call, self.leaves = Call(job, self.moved, self.done), leaves
+        self.is_done = threading.Event()
+
+    def moved(self, rows: list[Row]) -> None:
+        self.call.cancelled = self.leaves
+
+    def done(self, error: BaseException | None) -> None:
+        self.is_done.set()
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_the_rows_of_an_ended_call_are_released_without_a_garbage_collection(leaves: bool) -> None:
+    model = ConstantModel(BYTES)
+    options: Any = {"max_tokens": 8, "min_tokens": 8}
+    owner = Owner(Job(model, [gw.GenerationRequest("x", None)], None, None, options), leaves=leaves)
+    kept, until = weakref.ref(owner.call.job), time.monotonic() + 20
+    gc.disable()
+    try:
+        Loop().add(owner.call)
+        assert owner.is_done.wait(20)
+        del owner
+        while kept() is not None and time.monotonic() < until:
+            time.sleep(0.01)
+        assert kept() is None
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize("error", [None, RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize("drafted", [0, 3])
 def test_background_threads_pause_only_while_the_loop_computes(
