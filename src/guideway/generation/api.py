@@ -109,7 +109,9 @@ def generate(
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
             and `allow_truncation` is not set.
         EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
+        InvalidTokenError: The prompt or an option has an id outside the vocabulary, or the prompt cannot be encoded.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
+        EngineError: The engine failed, or the model is closed. For a model served by an API: a `RemoteError`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
@@ -198,7 +200,9 @@ def complete(
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
             and `allow_truncation` is not set.
         EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
+        InvalidTokenError: The prompt or an option has an id outside the vocabulary, or the prompt cannot be encoded.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
+        EngineError: The engine failed, or the model is closed. For a model served by an API: a `RemoteError`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
@@ -261,7 +265,9 @@ def extract(model: AnyModel, text: str | list[str], output: object, **options: A
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
             and `allow_truncation` is not set.
         EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
+        InvalidTokenError: The prompt or an option has an id outside the vocabulary, or the prompt cannot be encoded.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
+        EngineError: The engine failed, or the model is closed. For a model served by an API: a `RemoteError`.
         ConstraintError: `output` is malformed, neither a type nor a `JsonSchema`, or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
@@ -350,7 +356,9 @@ def stream(
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
             and `allow_truncation` is not set.
         EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
+        InvalidTokenError: The prompt or an option has an id outside the vocabulary, or the prompt cannot be encoded.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
+        EngineError: The engine failed, or the model is closed. For a model served by an API: a `RemoteError`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or no continuation of the yielded text fits without a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
@@ -395,7 +403,9 @@ def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpac
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
             and `allow_truncation` is not set.
         EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
+        InvalidTokenError: The prompt or an option has an id outside the vocabulary, or the prompt cannot be encoded.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
+        EngineError: The engine failed, or the model is closed. For a model served by an API: a `RemoteError`.
         ConstraintError: `output` is malformed, none of these kinds, or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:
@@ -436,7 +446,9 @@ def stream_extract(model: AnyModel, text: str, output: object, **options: Any) -
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
             and `allow_truncation` is not set.
         EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
+        InvalidTokenError: The prompt or an option has an id outside the vocabulary, or the prompt cannot be encoded.
         ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
+        EngineError: The engine failed, or the model is closed. For a model served by an API: a `RemoteError`.
         ConstraintError: `output` is malformed, neither a type nor a `JsonSchema`, or cannot be enforced exactly.
         UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
         LimitExceededError: `output` exceeds a limit, or the generation went back more than 512 times without progress:

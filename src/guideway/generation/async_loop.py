@@ -43,7 +43,8 @@ class Call:
         moved: Called in each round with the rows of the job that were in the batch, also with parked rows, and with
             rows that ended in this round. If some of them run before the others, it is called twice: with these rows,
             then with the others. It is not called without rows, or if this `Call` is cancelled.
-        done: Called once at the end, with the error that ended the `Call`; None: it ended, or was cancelled.
+        done: Called once at the end, with the error that ended the `Call`; None: it ended without an error, or was
+            cancelled.
 
     `moved` and `done` run in the loop's thread. Set `cancelled` to remove the call from the loop.
     """

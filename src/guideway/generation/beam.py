@@ -56,8 +56,8 @@ def beam_search(
 
     In every step, the `width` most probable unfinished sequences are extended by one token. Their log-probabilities are
     those of the model, not renormalised by the mask. The search ends after `max_tokens` tokens, when no sequence is
-    unfinished, or when there are `count` results and no unfinished sequence is more probable than the last of them. It
-    is exact if there are never more than `width` unfinished sequences.
+    unfinished, or when there are `count` results and no unfinished sequence is more probable than the last of them. The
+    result is exact if there are never more than `width` unfinished sequences.
 
     Args:
         model: The model, from `guideway.load`.

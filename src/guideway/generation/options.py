@@ -121,7 +121,7 @@ OPTIONS: dict[str, Option] = {
     ),
     "temperature": Option(None, "0 is greedy. None: 0, or 1 if `n` is given. Shortcut for `Sampler(temperature)`."),
     "top_k": Option(0, "Draw from the k most probable tokens; 0: all. Shortcut for a `Sampler`."),
-    "top_p": Option(1.0, "Draw from the most probable tokens whose sum reaches p. Shortcut for a `Sampler`."),
+    "top_p": Option(1.0, "Draw from the fewest most probable tokens that together reach p. Shortcut for a `Sampler`."),
     "min_p": Option(0.0, "Exclude tokens below this part of the highest probability. Shortcut for a `Sampler`."),
     "sampler": Option(None, "All sampling parameters. It excludes the four shortcuts above."),
     "seed": Option(
@@ -143,8 +143,8 @@ OPTIONS: dict[str, Option] = {
     ),
     "distributions": Option(
         False,
-        "Compute the probability of each option of the fields with an enum, a constant or a boolean, for"
-        " `Generation.fields`. Implies `logprobs=0`, if `logprobs` is not given.",
+        "Compute the probabilities of the values of each field for which the schema lists 2 to 256 values (an enum, a"
+        " boolean, or a union with constants), for `Generation.fields`. Implies `logprobs=0` if `logprobs` is not given.",
     ),
     "retries": Option(
         0,
@@ -347,7 +347,7 @@ def _meant(name: str, more: Sequence[str]) -> str:
     if name in _SAMPLERS:
         return f"{name} is given by sampler=Sampler({name}=...)"
     if name in {"n", "samples", "num_return_sequences"}:
-        return "use n= of generate and stream"
+        return "use n= of generate, complete and stream"
     near = difflib.get_close_matches(name.lower(), [*more, *OPTIONS, *_SAMPLERS, "n"], 1)
     return f"did you mean {near[0]}?" if near else ""
 
@@ -433,8 +433,9 @@ def _ids(given: Iterable[int]) -> frozenset[int]:
 
 
 def _strings(given: object, name: str) -> tuple[str, ...]:
-    strings = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
-    found = tuple(one for one in strings if isinstance(one, str) and one)
-    if len(found) < len(strings) or any("\ud800" <= char <= "\udfff" for one in found for char in one):
+    strings: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    if not all(isinstance(one, str) for one in strings):
+        raise TypeError(f"{name} must be a string or strings, got {given!r}")
+    if not all(strings) or any("\ud800" <= char <= "\udfff" for one in strings for char in one):
         raise ValueError(f"{name} must be a string or strings, none of them empty or with a lone surrogate: {given!r}")
-    return found
+    return tuple(strings)

@@ -199,6 +199,7 @@ class Plan:
             TypeError: The prompt is a list that is neither of ids nor of messages.
             ChatTemplateError: As in `Tokenizer.render_chat`, for messages.
             EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
+            InvalidTokenError: An id is outside the vocabulary, or the text cannot be encoded.
             ContextOverflowError: The prompt fills the context, or is longer.
             BudgetTooSmallError: The shortest output needs more than `max_tokens`, or more than the context has room
                 for, and `allow_truncation` is not set.

@@ -60,7 +60,7 @@ LENGTH = 2.0
 """The factor of the logarithm of one plus the length in the score of a string."""
 
 LONG = 16
-"""The number of bytes of a string from which on its score does not depend on its length."""
+"""The score of a string does not depend on its length beyond this number of bytes."""
 
 MAX_COMPARED = 256
 """The similarity of strings is computed from at most this number of bytes at their beginning."""

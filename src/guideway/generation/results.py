@@ -151,10 +151,10 @@ class Generation(Generic[T_co]):
     """One result.
 
     Attributes:
-        value: The text as a value of the output type; None if `allow_truncation=True` let the text be cut. With
-            `on_invalid="return"`, the JSON data if a validator rejected the value.
+        value: The text as a value of the output type; None if `allow_truncation=True` let the text be cut, and in the
+            `generation` of an error. With `on_invalid="return"`, the JSON data if a validator rejected the value.
         text: The text, without an incomplete character at its end.
-        tokens: The generated ids, EOS included.
+        tokens: The generated ids, EOS included; for a resumed text, those of the state, too.
         prompt_tokens: The number of tokens of the prompt.
         forced: How many of the tokens had no alternative, and were not drawn. Those of a resumed state do not count.
         finish_reason: "length" if `max_tokens` or the context cut or shortened the text; else "stop".

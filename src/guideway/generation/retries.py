@@ -71,6 +71,9 @@ def retried(
     Returns:
         A finished row with the new text. None: the error names no place in the text, the output is no Python type, or
         no other value is possible within the limits.
+
+    Raises:
+        Exception: The error that ended the new row.
     """
     source = plan.source
     place = error.place

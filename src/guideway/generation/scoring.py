@@ -49,8 +49,8 @@ def score(model: AnyModel, prompt: Prompts, options: Sequence[str], *, end: bool
 def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = False, batch_size: int = BATCH) -> Any:
     """Compute the exact probability of each option after a prompt. Nothing is sampled.
 
-    Options with a common beginning share passes of the model. An option counts only with the tokens that
-    the tokenizer encodes it to; other tokens with the same text do not count.
+    Options with common first tokens share passes of the model. An option counts only with the tokens that the tokenizer
+    encodes it to; other tokens with the same text do not count.
 
     Args:
         model: The model, from `guideway.load` or `guideway.remote`.
@@ -68,6 +68,7 @@ def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = F
             of those of another without `end=True`, or `end=True` is given and the tokenizer has no EOS token. Or
             `batch_size` is less than 1.
         ContextOverflowError: Prompt and option do not fit the model's context.
+        GuidewayError: The prompt is not valid, or the engine failed, as in `generate`.
     """
     model = as_model_base(model)
     plan = Plan(model, None, {})

@@ -43,9 +43,9 @@ class Posterior:
     Attributes:
         generations: The samples (particles). Particles of weight 0 are left out.
         weights: The weight of each sample, float64 [samples]; they sum to 1.
-        log_evidence: The logarithm of the estimated probability that the model, without a mask, writes a text that
-            fits and ends within `max_tokens`. With a potential: of the estimated mean of exp(potential), where other
-            texts count as 0.
+        log_evidence: The logarithm of the estimated probability that the model, at the given temperature and without a
+            mask, writes a text that fits and ends within `max_tokens`. With a potential: of the estimated mean of
+            exp(potential), where other texts count as 0.
     """
 
     generations: tuple[Generation[Any], ...]
@@ -95,7 +95,8 @@ def smc(
     """Sample from the model's distribution over whole texts, conditioned on the constraint (sequential Monte Carlo).
 
     Masking alone renormalises step by step, which changes that distribution. As `particles` grows, the result converges
-    to the exact distribution. The expected value of exp(`log_evidence`) is exact for any number of particles.
+    to the exact distribution of texts that end within `max_tokens`. The expected value of exp(`log_evidence`) is exact
+    for any number of particles.
 
     Args:
         model: The model, from `guideway.load`.

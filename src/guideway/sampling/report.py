@@ -60,7 +60,7 @@ def log_softmax(logits: NDArray[Any], temperature: float = 1.0) -> NDArray[np.fl
 def report(
     logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int, *, forced: bool = False, count: int = 0
 ) -> TokenLogprobs:
-    """Return the `TokenLogprobs` of one token.
+    """Return the `TokenLogprobs` of one token. The logits must be finite or -inf, and not all -inf.
 
     Args:
         logits: Floating, shape [V].

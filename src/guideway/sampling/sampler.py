@@ -62,7 +62,7 @@ class Sampler:
     Args:
         temperature: 0 takes the most probable token after the other stages (greedy); of equal ones the lowest id.
         top_k: Keep this number of most probable tokens; 0: off.
-        top_p: Keep the most probable tokens with this total probability; 1: off.
+        top_p: Keep the fewest most probable tokens with at least this total probability; 1: off.
         min_p: Remove tokens below this share of the largest probability; 0: off.
         tail_free: Part of the curvature of the sorted probabilities that tail-free sampling keeps; 1: off.
         typical_p: Total probability that locally typical sampling keeps; 1: off.

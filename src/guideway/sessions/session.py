@@ -152,7 +152,6 @@ class Session:
         self.model = model
         self.tokenizer = model.tokenizer
         self.context_size = engine.context_size
-        """The maximum number of tokens."""
         begun = kv_cache.tokens if kv_cache is not None and kv_cache.tokens else model.bos_ids
         self._tokens: list[int] = list(begun if tokens is None else tokens)
         self._floor = len(model.bos_ids) if self._tokens[: len(model.bos_ids)] == list(model.bos_ids) else 0
@@ -291,7 +290,7 @@ class Session:
         return Change(kept, removed, ids[kept:])
 
     def constrain(self, constraint: object) -> None:
-        """Apply a constraint to all following tokens.
+        """Apply a constraint to the following tokens. It replaces an earlier one.
 
         Args:
             constraint: A constraint, a type or an automaton, which begins here; or a matcher that has already taken the
@@ -479,12 +478,16 @@ class Session:
     def draw(self, *, attempt: int = 0, unbudgeted: int | None = None) -> int:
         """Draw a token from the logits at this position, under the mask that `only_legal` computed.
 
-        The token is not appended (`take`). The session does not change, except for `divergence` and `memory`.
+        The token is not appended (`take`). If the logits are not stored, the model runs first. Apart from that, only
+        `divergence`, `memory` and `sample_seconds` change.
 
         Args:
             attempt: The number of draws at this position that were undone. Each attempt has its own random number.
             unbudgeted: The token that would be taken without the budget, if it is known. None: it is drawn for
-                comparison.
+                comparison, if the budget removed tokens from the mask.
+
+        Returns:
+            The id of the token.
         """
         logits = self.shared_logits()
         start = perf_counter()
@@ -730,6 +733,8 @@ class Session:
 
     def save(self, path: str | Path) -> None:
         """Write the session to a file, from which `Model.load_session` restores it.
+
+        `kv_hook`, `tolerance`, the counts, the times, and the logits and states of earlier positions are not saved.
 
         Args:
             path: The file.

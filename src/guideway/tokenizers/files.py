@@ -66,7 +66,7 @@ def _inside(folder: Path) -> Path | None:
     """Return the tokenizer file in a folder, by a fixed order of preference; None if there is none.
 
     Raises:
-        UnsupportedTokenizerError: Several files match the preferred pattern.
+        UnsupportedTokenizerError: Several files match the first pattern that matches any.
     """
     for pattern in (
         "tokenizer.json",

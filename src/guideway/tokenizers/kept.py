@@ -1,4 +1,4 @@
-"""A cache of tokenizers, by the object or file from which they were read. An entry is removed with its object.
+"""A cache of tokenizers, by the object or path from which they were read. An entry is removed with its object.
 
 Reading a vocabulary of 131,072 tokens takes up to a second, and many callers pass the same object again: a logits
 processor is made for each `generate` call. An object can change between two calls, so each adapter for mutable objects
@@ -6,8 +6,9 @@ has a function `watch`. It returns a function (`Watch`) that computes the state 
 that is compared with the earlier one to detect changes. The adapter describes which changes it detects. `Same` in a
 state compares a component of the object by identity.
 
-An entry holds no strong reference to its object. Files are identified by path, time and size; the entries of the
-`_MAX_FILES` files and of the `_MAX_OBJECTS` objects that were read last are stored.
+An entry holds no strong reference to its object. The entry of a file is found by its path; it is valid while the inode,
+the size and the times of the file are unchanged. The entries of the `_MAX_FILES` paths and of the `_MAX_OBJECTS`
+objects that were read last are stored.
 """
 
 from __future__ import annotations

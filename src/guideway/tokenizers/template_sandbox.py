@@ -249,14 +249,18 @@ def _check_format(text: str) -> None:
     _check_format_size(text)
     for _, _, spec, _ in string.Formatter().parse(text):
         if spec and ("{" in spec or re.search(r"\d{5,}", spec)):
-            raise LimitExceededError(f"a chat template must not use the format {spec[:40]!r}: widths have 4 digits")
+            raise LimitExceededError(
+                f"a chat template must not use the format {spec[:40]!r}: a width has at most 4 digits"
+            )
 
 
 def _check_percent(text: str) -> None:
     """Raise `LimitExceededError` for a format string of the operator % that is too long or has a too large width."""
     _check_format_size(text)
     if found := _FORMAT_WIDTH.search(text):
-        raise LimitExceededError(f"a chat template must not use the format {found[0][:40]!r}: widths have 4 digits")
+        raise LimitExceededError(
+            f"a chat template must not use the format {found[0][:40]!r}: a width has at most 4 digits"
+        )
 
 
 def _check_format_size(text: str) -> None:

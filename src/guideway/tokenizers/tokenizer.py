@@ -133,6 +133,7 @@ class Tokenizer:
 
         Raises:
             UnsupportedTokenizerError: No adapter supports the object, or its token bytes are not exact.
+            InvalidTokenError: An id of `eos_ids` is outside the vocabulary.
             ModelNotFoundError: The path has no tokenizer.
             InvalidFileError: A file cannot be read or is malformed.
             MissingDependencyError: The library that reads this kind of tokenizer is not installed.

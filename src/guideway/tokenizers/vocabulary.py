@@ -111,7 +111,8 @@ class Vocabulary:
     def kernel(self) -> KernelVocabulary:
         """The token table of the kernel.
 
-        It is built, or read from the disk cache, at the first use; it is not pickled.
+        It is built, or read from the disk cache, at the first use; it is not pickled. `LimitExceededError` is raised if
+        the vocabulary exceeds a limit of the kernel.
         """
         table = self._kernel
         if table is None:

@@ -163,7 +163,7 @@ def test_a_prompt_of_a_wrong_kind_is_named() -> None:
         ("max_new_tokens", "did you mean max_tokens?"),
         ("temprature", "did you mean temperature?"),
         ("Seed", "did you mean seed?"),
-        ("samples", "use n= of generate and stream"),
+        ("samples", "use n= of generate, complete and stream"),
         ("repetition_penalty", r"repetition_penalty is given by sampler=Sampler\(repetition_penalty=...\)"),
         ("xyzzy", "unknown options: xyzzy; known are .*max_tokens"),
     ],
@@ -179,7 +179,7 @@ def test_misspelled_option_has_a_suggestion(name: str, meant: str) -> None:
     for call in calls:
         with pytest.raises(TypeError, match=meant):
             call(**{name: 1})
-    with pytest.raises(TypeError, match="use n= of generate and stream"):
+    with pytest.raises(TypeError, match="use n= of generate, complete and stream"):
         gw.extract(MODEL, "a", record, n=2)  # type: ignore[call-overload]  # the mistake under test
 
 

@@ -195,6 +195,16 @@ def test_without_closing_a_text_may_be_cut(model: Model) -> None:
 def test_contradictory_stop_options_are_refused_by_name(model: Model, options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         details(model, **options)
+
+
+@pytest.mark.parametrize("option", ["stop", "bad_words"])
+@pytest.mark.parametrize("value", [5, ["a", 5], [b"a"], None])
+def test_stop_and_bad_words_that_are_no_strings_are_type_errors(model: Model, option: str, value: object) -> None:
+    with pytest.raises(TypeError, match=f"{option} must be a string or strings"):
+        details(model, **{option: value})
+
+
+def test_a_request_refuses_unknown_options_and_options_of_the_call() -> None:
     with pytest.raises(TypeError, match="unknown options: heat"):
         gw.GenerationRequest("a", heat=3)  # type: ignore[call-arg]  # the mistake under test
     with pytest.raises(ValueError, match="progress is an option of the whole call"):

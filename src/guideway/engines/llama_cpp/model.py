@@ -105,7 +105,7 @@ class LlamaCppEngine:
         return digest_of(self._file)
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. All rows run together; their lengths may differ.
+        """See `StepEngine`. All rows run together, at most 512 tokens per call of `llama_decode`; lengths may differ.
 
         A model without rollback runs one row at a time.
         """

@@ -71,7 +71,7 @@ class GuidewayGrammar(BaseGrammarObject):  # type: ignore[misc]  # SGLang's type
 
     @staticmethod
     def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
-        """Copy masks to the device of the logits, asynchronously."""
+        """Copy masks to the device of the logits, with `non_blocking`."""
         return masking.move(vocab_mask, device)
 
     @staticmethod

@@ -17,7 +17,7 @@ def allocate(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
 
 
 def move(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
-    """Copy masks to the device of the logits, asynchronously."""
+    """Copy masks to the device of the logits, with `non_blocking`."""
     return vocab_mask.to(device, non_blocking=True)
 
 
