@@ -98,9 +98,10 @@ def cached(entries: int, *, characters: int | None = None, size: Callable[..., i
 
         def measured(*args: P.args, **kwargs: P.kwargs) -> R:
             nonlocal used
-            used += 0 if size is None else size(*args, **kwargs)
-            if characters is not None and used > characters:
+            added = 0 if size is None else size(*args, **kwargs)
+            if characters is not None and used + added > characters:
                 clear()
+            used += added
             return function(*args, **kwargs)
 
         def clear() -> None:

@@ -102,9 +102,10 @@ def test_characters_are_bounded() -> None:
         return 3 * text
 
     function = caching.cached(100, characters=10, size=len)(triple)
-    for one in ("abcd", "efgh", "abcd", "ijk", "abcd"):
+    for one in ("abcd", "efgh", "abcd", "ijk", "abcd", "efgh", "ijk"):
         assert function(one) == 3 * one
-    assert calls == ["abcd", "efgh", "ijk", "abcd"]  # "ijk" exceeds the budget, so the others were dropped
+    # The first "ijk" exceeds the budget, so the others were dropped. The second "efgh" exceeds it together with "ijk".
+    assert calls == ["abcd", "efgh", "ijk", "abcd", "efgh", "ijk"]
     assert function.__wrapped__("z") == "zzz"
     with pytest.raises(TypeError):
         function([])  # type: ignore[arg-type]  # not hashable

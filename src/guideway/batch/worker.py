@@ -317,7 +317,7 @@ def constraint_of_row(given: object, default: Constraint[Any] | None) -> Constra
     """Return the constraint in a cell: a document of `to_wire` or a JSON Schema, as JSON text or as a dict.
 
     For a cell without a value, return `default`. In a dict, members that are None count as absent, because Arrow adds
-    them to structs. In JSON text, null is not removed.
+    them to structs. None in members of members and null in JSON text are not removed.
 
     Raises:
         ConstraintError: The constraint is invalid.

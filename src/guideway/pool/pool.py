@@ -321,6 +321,7 @@ class Pool:
 
         Raises:
             ModelNotFoundError: The pool has no such model.
+            ValueError: `timeout` is negative or not a finite number.
         """
         self._rules.entry(name)
         return Lease(self, name, None if timeout is None else _seconds("timeout", timeout))
@@ -402,7 +403,8 @@ class Pool:
             in_use = [entry.name for entry in self._rules.entries.values() if entry.leases]
             sessions = list(self._sessions)
         if not done:
-            raise LeaseTimeoutError(f"leases of {', '.join(in_use)} have not ended within {timeout} seconds")
+            what = f"leases of {', '.join(in_use)} have not ended" if in_use else "the models were not unloaded"
+            raise LeaseTimeoutError(f"{what} within {timeout} seconds")
         for session in sessions:
             session.close()
         if self._temporary is not None:

@@ -223,7 +223,7 @@ class _SchemaRewriter:
 
         If the subset allows schemas without a type, and the schema has no keyword of `_OF_TYPE`, the result allows any
         value. Otherwise, if the schema has keywords of objects, or else of arrays, the result allows objects (arrays),
-        and other values as JSON text in a string. If it has none of both, the result allows any value.
+        and other values as JSON text in a string. If it has neither, the result allows any value.
         """
         if self._subset.untyped and not any(name in schema for names in _OF_TYPE.values() for name in names):
             return self._anything(place)

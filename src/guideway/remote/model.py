@@ -29,15 +29,16 @@ from guideway.remote.adapters import Adapter, Request, adapter_for
 from guideway.remote.capabilities import Capabilities, capabilities, guessed_dialect
 from guideway.remote.dialogue import Attempt, Dialogue, FailureSettings, Result
 from guideway.remote.plan import RemotePlan, Require
-from guideway.remote.planning import make_plan, without_route
+from guideway.remote.planning import check_require, make_plan, without_route
 from guideway.remote.scoring import remote_scores
 from guideway.remote.streams import arun, run
 from guideway.remote.usage import Prices, RateLimit, Usage
+from guideway.sampling import Sampler
 
 __all__ = ["RemoteGeneration", "RemoteModel", "plan", "remote"]
 
 T_co = TypeVar("T_co", covariant=True)
-_USED = ("max_tokens", "temperature", "top_p", "seed", "stop", "allow_truncation")
+_USED = ("max_tokens", "temperature", "top_p", "sampler", "seed", "stop", "allow_truncation")
 _OF_CALLS = ("batch_size", "progress", "return_exceptions")
 
 
@@ -122,18 +123,19 @@ class RemoteModel(GeneratingModel):
             output = prompt.output if not _is_default(prompt.output) else output
             prompt = prompt.prompt
         used = {name: value for name, value in options.items() if name not in _OF_CALLS}
-        if wrong := sorted(set(used) - {*_USED, "sampler"}):
+        if wrong := sorted(set(used) - {*_USED}):
             raise UnsupportedError(
                 f"{wrong[0]} has no effect on a model served by an API; supported are {', '.join(_USED)}"
             )
         constraint = None if output is None else constraints.of(output)
         if constraint is not None and options.get("stop"):
             raise ValueError("stop and a constraint exclude each other: a constrained text is never cut")
+        temperature, top_p = _sampling(options)
         request = Request(
             _messages(prompt),
             max_tokens=integer("max_tokens", options.get("max_tokens", 512), 1),
-            temperature=_temperature(options),
-            top_p=options.get("top_p"),
+            temperature=temperature,
+            top_p=top_p,
             seed=None if "seed" not in options else integer("seed", options["seed"]) + (sample or 0),
             stop=_stops(options.get("stop", ())),
         )
@@ -238,6 +240,8 @@ class RemoteModel(GeneratingModel):
     def complete(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
         """Do the same as `guideway.complete`; the results are `RemoteGeneration` objects."""
         jobs, many, width, keep = _jobs(prompt, n, options)
+        if not jobs:
+            return _shaped([], many, n)
         if len(jobs) == 1:
             return _shaped([_kept(lambda: self._one(jobs[0][0], output, options, jobs[0][1]), keep)], many, n)
         with ThreadPoolExecutor(min(width, len(jobs))) as pool:
@@ -486,9 +490,26 @@ def _messages(prompt: Any) -> tuple[Mapping[str, Any], ...]:
     raise TypeError("a model served by an API takes a str or a list of messages (dict), not token ids")
 
 
-def _temperature(options: Mapping[str, Any]) -> float | None:
+def _sampling(options: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Return `temperature` and `top_p` of a request; None: the default of the endpoint.
+
+    Raises `UnsupportedError` for a sampler with other stages, which no endpoint takes.
+    """
     sampler = options.get("sampler")
-    return getattr(sampler, "temperature", None) if sampler is not None else options.get("temperature")
+    if sampler is None:
+        return options.get("temperature"), options.get("top_p")
+    if not isinstance(sampler, Sampler):
+        raise TypeError(f"sampler must be a guideway.Sampler, got {sampler!r}")
+    for name in ("temperature", "top_p"):
+        if options.get(name) is not None:
+            raise ValueError(f"sampler= and {name}= exclude each other: set {name} in the Sampler")
+    for stage in sampler.stages:
+        if stage not in ("temperature", "top_p"):
+            raise UnsupportedError(
+                f"the stage {stage!r} of the sampler has no effect on a model served by an API; supported are"
+                " temperature and top_p"
+            )
+    return sampler.temperature, None if sampler.top_p == 1 else sampler.top_p
 
 
 def _stops(given: Any) -> tuple[str, ...]:
@@ -566,7 +587,8 @@ def remote(
         dialect: What the endpoint enforces: a name such as "openai", "vllm" or "llama-server", or `Capabilities`. By
             default it follows from the URL of the client; an unknown endpoint is expected to enforce nothing.
         api: "chat" or "responses", for clients of openai.
-        require: The least guarantee, checked before each request: "exact", "checked", "narrowed" or "any".
+        require: The least guarantee of a constraint: "exact", "checked", "narrowed" or "any". If no route has it, a
+            call raises `UnsupportedError` or `LimitExceededError` and sends nothing.
         attempts: Maximum number of requests for one result.
         resume: Let the endpoint continue the longest valid beginning, if it can continue a text.
         repair: Repair syntax and values that can be repaired in exactly one way.
@@ -595,6 +617,7 @@ def remote(
         raise ValueError("max_cost needs prices")
     if max_tokens not in ("fixed", "double"):
         raise ValueError(f"max_tokens must be 'fixed' or 'double' here, and a number in a call, got {max_tokens!r}")
+    check_require(require)
     if timeout is not None and not timeout > 0:
         raise ValueError(f"timeout must be a positive number of seconds or None, got {timeout!r}")
     adapter = adapter_for(client, name, api)

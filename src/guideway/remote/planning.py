@@ -13,7 +13,7 @@ from guideway.remote.capabilities import Capabilities
 from guideway.remote.plan import RemotePlan, Require
 from guideway.remote.routes import route_plan
 
-__all__ = ["make_plan", "without_route"]
+__all__ = ["check_require", "make_plan", "without_route"]
 
 _RANK = {"exact": 3, "checked": 2, "narrowed": 1}
 _NEEDED = {**_RANK, "any": 0}
@@ -23,6 +23,12 @@ PLAN_WORK = 150_000_000
 
 ROUTE_WORK = PLAN_WORK // 5
 """The work that a route may do even if the routes before it have done `PLAN_WORK`."""
+
+
+def check_require(require: object) -> None:
+    """Raise `ValueError` if a value is not one of the words of `Require`."""
+    if require not in _NEEDED:
+        raise ValueError(f"require must be 'exact', 'checked', 'narrowed' or 'any', got {require!r}")
 
 
 def make_plan(
@@ -49,8 +55,7 @@ def make_plan(
             published limit of the endpoint or `PLAN_WORK`.
         ValueError: `require` is not one of these words.
     """
-    if require not in _NEEDED:
-        raise ValueError(f"require must be 'exact', 'checked', 'narrowed' or 'any', got {require!r}")
+    check_require(require)
     constraint = constraints.of(output)
     best: RemotePlan | None = None
     too_large: LimitExceededError | None = None

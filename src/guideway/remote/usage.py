@@ -66,10 +66,13 @@ class RateLimit:
     Args:
         requests: Requests per minute; None: no limit.
         tokens: Tokens per minute, estimated as the characters of the prompt divided by four plus `max_tokens`; None: no
-            limit.
+            limit. A request with more tokens is sent if no other request was sent in the last minute.
         max_concurrency: Requests at one time; None: no limit.
         max_wait: Maximum number of seconds that a request waits because the headers of an answer demand it. A longer
             demand raises `RateLimitError` without a request.
+
+    Raises:
+        ValueError: `requests`, `tokens` or `max_concurrency` is not a positive int.
     """
 
     def __init__(

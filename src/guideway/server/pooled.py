@@ -28,6 +28,9 @@ class PooledModels:
         preload: The names of the models that are loaded at the start.
         lease_seconds: The maximum time that a request waits for its model.
         close_seconds: The time that `stop` waits for leases to end.
+
+    Raises:
+        ValueError: The pool has no models.
     """
 
     def __init__(

@@ -272,9 +272,9 @@ def _infer(session: Session, body: dict[str, Any]) -> dict[str, Any]:
                 {
                     "id": token_id,
                     "token": table.bytes_of([token_id], special=True).decode("utf-8", "replace"),
-                    "logit": logit,
+                    "probability": probability,
                 }
-                for token_id, logit in session.top_k(top)
+                for token_id, probability in session.top_k(top)
             ]
         token_id = session.infer(tokens_left=None if left is None else left - number)
         text = session.tokenizer.vocabulary.bytes_of([token_id]).decode("utf-8", "replace")

@@ -191,6 +191,24 @@ def test_unload_and_keep(loaders: dict[str, Loader]) -> None:
             assert pool.status()[1].loads == 2
 
 
+def test_close_waits_for_loads() -> None:
+    gate = threading.Event()
+
+    def load() -> gw.Model:
+        gate.wait(20)
+        return Loader()()
+
+    pool = gw.Pool(None, {"a": load})
+    with pytest.raises(LeaseTimeoutError):
+        pool.lease("a", timeout=0.0).acquire()
+    assert states(pool) == {"a": "loading"}
+    with pytest.raises(LeaseTimeoutError, match=r"the models were not unloaded within 0\.02 seconds"):
+        pool.close(timeout=0.02)
+    gate.set()
+    pool.close()
+    assert states(pool) == {"a": "cold"}
+
+
 def test_close_waits_for_leases(loaders: dict[str, Loader]) -> None:
     pool = gw.Pool(None, {"a": loaders["a"].spec()})
     lease = pool.lease("a")

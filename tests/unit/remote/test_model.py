@@ -267,6 +267,45 @@ def test_an_endpoint_that_streams_no_constrained_answers(asynchronous: bool) -> 
         assert [one.streams for one in provider.requests] == [False, False, True]
 
 
+def test_no_prompts() -> None:
+    async def asynchronous() -> None:
+        assert await gw.acomplete(model, [], Event) == []
+
+    with served() as provider:
+        model = model_of("chat", provider.url)
+        assert gw.complete(model, [], Event) == []
+        assert gw.generate(model, [], Event, n=2) == []
+        asyncio.run(asynchronous())
+        assert provider.requests == []
+
+
+def test_samplers() -> None:
+    seen: list[dict[str, Any]] = []
+
+    def completion(**given: Any) -> Any:
+        seen.append(given)
+        return {"choices": [{"message": {"content": "7"}, "finish_reason": "stop"}]}
+
+    model = remote(completion, "m")
+    model.generate("n", int, sampler=gw.Sampler(0.5, top_p=0.9))
+    assert (seen[0]["temperature"], seen[0]["top_p"]) == (0.5, 0.9)
+    model.generate("n", int, sampler=gw.Sampler(0.0))
+    assert seen[1]["temperature"] == 0
+    assert "top_p" not in seen[1]
+    with pytest.raises(UnsupportedError, match="the stage 'top_k' of the sampler has no effect"):
+        model.generate("n", int, sampler=gw.Sampler(1.0, top_k=5))
+    with pytest.raises(ValueError, match="sampler= and top_p= exclude each other"):
+        model.generate("n", int, sampler=gw.Sampler(1.0), top_p=0.5)
+    with pytest.raises(TypeError, match=r"sampler must be a guideway\.Sampler"):
+        model.generate("n", int, sampler="greedy")
+    assert len(seen) == 2
+
+
+def test_a_wrong_guarantee_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="require must be 'exact', 'checked', 'narrowed' or 'any', got 'most'"):
+        remote(lambda **_: None, "m", require="most")  # type: ignore[arg-type]  # wrong on purpose
+
+
 def test_functions_that_return_whole_answers() -> None:
     class Whole(BaseModel):
         choices: list[Any]

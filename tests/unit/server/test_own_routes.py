@@ -61,7 +61,9 @@ def test_session(server: LiveServer, tiny: Model) -> None:
     opened = post(server, "sessions", prompt="Ada was born in ", regex="[0-9]{4}", seed=1, temperature=1.0)
     path = f"sessions/{opened['id']}"
     first = post(server, f"{path}/infer", top_logprobs=3)
-    assert first["inferred"][0]["top"]
+    top = first["inferred"][0]["top"]
+    assert [set(one) for one in top] == [{"id", "token", "probability"}] * 3
+    assert 1 >= top[0]["probability"] >= top[1]["probability"] >= top[2]["probability"] > 0
     forked = post(server, f"{path}/fork")
     rest = post(server, f"{path}/infer", count=20)
     year = rest["text"].removeprefix("Ada was born in ")
