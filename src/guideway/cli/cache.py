@@ -43,7 +43,7 @@ def show(
 def verify() -> None:
     """Check every entry. Damaged ones are removed (exit code 1); they are computed again when needed."""
     whole, damaged = _cache().verify()
-    typer.echo(f"{whole} entries are whole, {len(damaged)} were damaged and dropped")
+    typer.echo(f"{whole} entries are valid, {len(damaged)} were damaged and removed")
     for name in damaged:
         typer.echo(f"  {name}")
     if damaged:

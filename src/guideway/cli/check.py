@@ -46,9 +46,9 @@ def check(
     dtype: DtypeOption = None,
     context_size: ContextOption = None,
     valid: Annotated[list[str] | None, typer.Option(help="A text that must fit.")] = None,
-    invalid: Annotated[list[str] | None, typer.Option(help="A text that must not.")] = None,
-    walks: Annotated[int, typer.Option(min=1, help="How many texts are drawn of each kind.")] = 20,
-    max_tokens: Annotated[int, typer.Option(min=1, help="How long they may be.")] = 200,
+    invalid: Annotated[list[str] | None, typer.Option(help="A text that must not fit.")] = None,
+    walks: Annotated[int, typer.Option(min=1, help="The number of random texts of each kind.")] = 20,
+    max_tokens: Annotated[int, typer.Option(min=1, help="The maximum number of tokens of a text.")] = 200,
     seed: Annotated[int, typer.Option(help="The same seed gives the same cases.")] = 0,
 ) -> None:
     """Check the masks of a constraint with your tokenizer and engine. The status is 1 if a check fails."""

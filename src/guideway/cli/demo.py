@@ -21,13 +21,13 @@ CHECKOUT = Path(__file__).parents[3] / "examples"
 
 def demo(
     examples: Annotated[
-        Path | None, typer.Option(help="A folder with sentences.jsonl and records.py; by default the library's own.")
+        Path | None, typer.Option(help="A folder with sentences.jsonl and records.py; by default that of the library.")
     ] = None,
     model: ModelOption = "tiny",
     device: DeviceOption = None,
     dtype: DtypeOption = None,
     context_size: ContextOption = None,
-    compare: Annotated[bool, typer.Option(help="Show what the model says without the constraint, too.")] = True,
+    compare: Annotated[bool, typer.Option(help="Also show the output without the constraint.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of tables.")] = False,
 ) -> None:
     """Extract the example records from the example sentences."""

@@ -30,16 +30,16 @@ def explain(
     profile: Annotated[str, typer.Option(help='"generation" or "exact".')] = "generation",
     formats: Annotated[str, typer.Option(help='"known", "strict" or "annotate".')] = "known",
     dialect: Annotated[
-        str | None, typer.Option(help='Where the schema names none: "draft-04" to "draft-07", "2019-09", "2020-12".')
+        str | None, typer.Option(help='If the schema has no $schema: "draft-04" to "draft-07", "2019-09", "2020-12".')
     ] = None,
     resource: ResourceOption = None,
-    examples: Annotated[int, typer.Option(min=0, help="How many texts to draw.")] = 3,
+    examples: Annotated[int, typer.Option(min=0, help="The number of sample texts.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object; for a schema or a type.")] = False,
 ) -> None:
     """Show what a schema, a type, a pattern or a grammar allows, with sample texts.
 
-    Of a schema or a type, the keywords that are enforced or refused are listed, with reasons. The exit status is 1 if
-    the schema is refused or no text fits, and 2 if it is malformed or exceeds a limit.
+    For a schema or a type, all keywords are listed with their status, and the reasons for which some are refused. The
+    exit status is 1 if the schema is refused or no text fits, and 2 if it is malformed or exceeds a limit.
     """
     console = make_console()
     if (schema is not None) + (type_name is not None) + (regex is not None) + (grammar is not None) != 1:
@@ -96,7 +96,7 @@ def _report(console: Console, title: str, found: Explanation, as_json: bool) -> 
 
 
 def _show(console: Console, title: str, found: Explanation) -> None:
-    table = Table("where", "keyword", "what becomes of it", title=title)
+    table = Table("place", "keyword", "status", title=title)
     for place, keyword, status in found.keyword_report:
         table.add_row(place or "(the whole schema)", keyword, status)
     console.print(table, highlight=False, markup=False)

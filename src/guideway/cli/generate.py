@@ -66,7 +66,7 @@ def generate(
     device: DeviceOption = None,
     dtype: DtypeOption = None,
     context_size: ContextOption = None,
-    n: Annotated[int | None, typer.Option(min=1, help="So many texts per prompt, as JSON lines.")] = None,
+    n: Annotated[int | None, typer.Option(min=1, help="The number of texts per prompt, as JSON lines.")] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="The maximum number of tokens.")] = MAX_TOKENS,
     min_tokens: Annotated[
         int, typer.Option(min=0, help="The minimum number of tokens, unless the constraint ends before.")
@@ -80,7 +80,7 @@ def generate(
     frequency_penalty: FrequencyOption = 0.0,
     seed: SeedOption = 0,
     batch_size: BatchOption = BATCH,
-    stop: Annotated[list[str] | None, typer.Option(help="End free text in front of this string.")] = None,
+    stop: Annotated[list[str] | None, typer.Option(help="End free text before this string.")] = None,
     bad_words: Annotated[list[str] | None, typer.Option(help="Never write this string.")] = None,
     token_healing: Annotated[
         bool, typer.Option("--token-healing", help="Let the model write the prompt's last token again.")
@@ -89,7 +89,7 @@ def generate(
         int | None, typer.Option(min=0, help="Return probabilities, with this number of alternatives.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON instead of the text.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Write a page with the tokens' probabilities, too.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with the probabilities of tokens.")] = None,
     resume: ResumeOption = None,
 ) -> None:
     """Continue a prompt, with or without a constraint."""

@@ -114,12 +114,13 @@ def lines_of(text: str, path: str, key: str, known: Sequence[str] | None) -> lis
 def read_examples(path: Path) -> list[tuple[str, Any]]:
     """Return the examples in a JSON lines file, as pairs of a text and a record.
 
-    Each line is an object with "text" and "record". Raises `InvalidFileError`, which names the line.
+    Each line is an object with "text" and "record". Raises `InvalidFileError`, which names the line, or the number of
+    an example without "record".
     """
     found = []
     for number, entry in enumerate(read_lines(path, known=("record",)), 1):
         if "record" not in entry:
-            raise InvalidFileError(f'{path}, example {number}: there is no "record" beside "text"')
+            raise InvalidFileError(f'{path}, example {number}: "record" is missing')
         found.append((entry["text"], entry["record"]))
     return found
 

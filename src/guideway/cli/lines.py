@@ -106,9 +106,9 @@ class ResultLines:
         def accept(entry: dict[str, Any]) -> bool:
             if not ({"error", self._result} & entry.keys() and self._inputs & entry.keys()):
                 message = (
-                    f'{path} has a line that is no result of this command: expected "{self._result}" or "error" in it'
+                    f'{path} has a line that is not a result of this command: expected "{self._result}" or "error"'
                 )
-                raise InvalidFileError(f"{message}, and the fields of the input. Give another file to --resume")
+                raise InvalidFileError(f"{message}, and the fields of the input; pass another file to --resume")
             if "error" in entry:
                 return False
             key = self._key(entry)

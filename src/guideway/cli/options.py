@@ -49,12 +49,12 @@ __all__ = [
 MODELS = '"tiny", "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER"'
 
 ModelOption = Annotated[str, typer.Option(help=f"{MODELS}.")]
-TypeOption = Annotated[str | None, typer.Option("--type", help="Hold it to a type: FILE.py:NAME or MODULE:NAME.")]
-SchemaOption = Annotated[Path | None, typer.Option(help="Hold it to a JSON Schema in a file; - for stdin.")]
-RegexOption = Annotated[str | None, typer.Option(help="Hold it to a regular expression.")]
-ChoiceOption = Annotated[list[str] | None, typer.Option(help="Hold it to one of these texts; give it for each.")]
-FormatOption = Annotated[str | None, typer.Option("--format", help='Hold it to a format: "date", "email", "uuid" …')]
-GrammarOption = Annotated[Path | None, typer.Option(help="Hold it to a grammar: FILE.lark, FILE.gbnf or FILE.ebnf.")]
+TypeOption = Annotated[str | None, typer.Option("--type", help="The text fits a type: FILE.py:NAME or MODULE:NAME.")]
+SchemaOption = Annotated[Path | None, typer.Option(help="The text fits a JSON Schema in a file; - for stdin.")]
+RegexOption = Annotated[str | None, typer.Option(help="The text fits a regular expression.")]
+ChoiceOption = Annotated[list[str] | None, typer.Option(help="The text is one of these; give it for each.")]
+FormatOption = Annotated[str | None, typer.Option("--format", help='The text fits a format: "date", "email", "uuid" …')]
+GrammarOption = Annotated[Path | None, typer.Option(help="The text fits a grammar: FILE.lark, FILE.gbnf or FILE.ebnf.")]
 
 DeviceOption = Annotated[str | None, typer.Option(help='The device of the model: "cpu", "cuda" …')]
 DtypeOption = Annotated[str | None, typer.Option(help='The type of the weights: "float32", "bfloat16" …')]
@@ -70,8 +70,10 @@ ResumeOption = Annotated[
 SeedOption = Annotated[int, typer.Option(help="The same seed gives the same text.")]
 TemperatureOption = Annotated[float | None, typer.Option(min=0.0, help="0: greedy, the default unless --n is given.")]
 TopKOption = Annotated[int, typer.Option(min=0, help="Draw from the k most probable tokens; 0: all.")]
-TopPOption = Annotated[float, typer.Option(help="Draw from the most probable tokens of this mass.")]
-MinPOption = Annotated[float, typer.Option(help="Exclude tokens below this share of the highest probability.")]
+TopPOption = Annotated[
+    float, typer.Option(help="Draw from the most probable tokens with this total probability; 1: all.")
+]
+MinPOption = Annotated[float, typer.Option(help="Exclude tokens below this share of the highest probability; 0: none.")]
 RepetitionOption = Annotated[float, typer.Option(help="Above 1: tokens that occurred are less probable.")]
 PresenceOption = Annotated[float, typer.Option(help="Subtracted from the logit of each token that occurred.")]
 FrequencyOption = Annotated[float, typer.Option(help="Subtracted from a logit per occurrence of its token.")]

@@ -24,7 +24,9 @@ def score(
         str,
         typer.Argument(help='The prompt, verbatim; or a .jsonl file (or -): "prompt", "options" in each line.'),
     ],
-    options: Annotated[list[str] | None, typer.Argument(help="The options; of a file, where a line has none.")] = None,
+    options: Annotated[
+        list[str] | None, typer.Argument(help="The options; for a file: of lines that have none.")
+    ] = None,
     model: ModelOption = "tiny",
     device: DeviceOption = None,
     dtype: DtypeOption = None,

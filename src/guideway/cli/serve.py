@@ -30,7 +30,7 @@ def serve(
         str | None, typer.Option(help="With --upstream: a model that writes answers again that do not fit.")
     ] = None,
     host: Annotated[
-        str, typer.Option(help="The address to listen on. Others than loopback need API keys.")
+        str, typer.Option(help="The address to listen on. Addresses other than loopback need API keys.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: a free one.")] = 8000,
     api_key_file: Annotated[

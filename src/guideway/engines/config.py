@@ -19,6 +19,9 @@ def read_config(model: Path) -> dict[str, Any]:
     """Return the content of config.json in the folder of the model file or in the folder above; {} if there is none.
 
     The settings of `text_config` (multimodal models) replace those of the same name.
+
+    Raises:
+        EngineError: The file cannot be read, or is not a JSON object.
     """
     for file in (model.parent / "config.json", model.parent.parent / "config.json"):
         if file.is_file():

@@ -264,6 +264,9 @@ class Plan:
 
         `index`: the number that selects its random numbers. `matcher`: a new matcher of `prompted.automaton`; None: it
         is made here.
+
+        Raises:
+            ContextOverflowError: The context has no room for `min_tokens`.
         """
         session = prompted.session
         session.row = index

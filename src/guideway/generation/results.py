@@ -163,9 +163,9 @@ class Generation(Generic[T_co]):
         stopped_by: The stop string that ended the text; it is not in the text. None: no stop string did.
         steps: The log-probabilities of each token, if `logprobs` or `distributions=True` was given; else empty.
         truncation: How `max_tokens` or the context cut or shortened the text; None if they did not.
+        incomplete_bytes: The bytes of an incomplete character at the end of the output; usually empty.
         drafted: The number of tokens that speculative decoding proposed.
         accepted: The number of proposed tokens that became part of the text.
-        incomplete_bytes: The bytes of an incomplete character at the end of the output; usually empty.
         source_text: The text that a record was extracted from; None for other generations.
         token_ends: For each token, the number of bytes up to its end, `state.healed` included; empty if there are no
             `steps`.

@@ -65,8 +65,8 @@ class Limits:
         stopping_criteria: Called with the text after each draw that does not end it; True ends the text.
         bad_words: Strings that the text never contains.
         complete: Under a constraint, take only tokens after which the text can be completed within `max_tokens`.
-        halt_on_divergence: End the row before the first token that the token budget changes.
         logprobs: Record a `TokenLogprobs` of every token, with this number of alternatives; None: record none.
+        halt_on_divergence: End the row before the first token that the token budget changes.
         verbatim_num_beams: The number of beginnings of each length of a verbatim string that are extended; 1: it is
             drawn token by token.
     """

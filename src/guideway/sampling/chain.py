@@ -81,7 +81,7 @@ def draw_at(
     attempt: int,
     memory: float | None,
 ) -> Drawn:
-    """Draw a token as `draw` does. `place`: (seed, row, position)."""
+    """Draw a token as `draw` does. `place`: (seed, row, position). Raises the errors of `draw`."""
     if not isinstance(logits, np.ndarray):
         logits = logits.array() if isinstance(logits, DeviceRow) else on_cpu(logits)
     quick = draw_native(sampler, logits, mask, tokens, place, attempt)

@@ -564,7 +564,7 @@ class Session:
         return on_cpu(logits[0])[: self._width]
 
     def shared_logits(self) -> Logits:
-        """As `logits`, but without copying. The array must not be modified."""
+        """Return the same as `logits`, without copying. The array must not be modified. Raises the same errors."""
         found = self._ring.at(len(self._tokens))
         if found is None:
             feed_all([self])

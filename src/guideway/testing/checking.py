@@ -92,11 +92,11 @@ def check(
         tokenizer: A value that `Tokenizer.of` accepts.
         model: A model whose engine is checked with `step_engine_contract`, and which generates under the constraint.
             None: no engine is checked.
-        prompt: The prompt for the model.
         walks: The number of random texts of each kind.
         max_tokens: The maximum number of tokens of each text.
         valid: Texts that must be accepted.
         invalid: Texts that must be rejected.
+        prompt: The prompt for the model.
         seed: The seed of the random numbers.
 
     Returns:
@@ -108,17 +108,17 @@ def check(
     checks = _ConstraintChecks(constraint, Tokenizer.of(tokenizer), walks, max_tokens, seed)
     every: list[tuple[str, Callable[[], Iterator[str | None]]]] = [
         ("soundness: texts drawn under the masks fit", checks.drawn_texts),
-        ("both: tokens of masks, against the constraint over bytes", checks.masks_against_bytes),
-        ("completeness: texts that fit, as the tokenizer cuts them", lambda: checks.spelled(valid, own=True)),
-        ("completeness: texts that fit, cut at random", lambda: checks.spelled(valid, own=False)),
+        ("both: tokens of masks, compared with the constraint over bytes", checks.masks_against_bytes),
+        ("completeness: texts that fit, encoded by the tokenizer", lambda: checks.spelled(valid, own=True)),
+        ("completeness: texts that fit, in random tokenizations", lambda: checks.spelled(valid, own=False)),
         ("soundness: texts that do not fit", lambda: checks.spoiled(invalid)),
     ]
     found = [_finding(what, cases) for what, cases in every]
     if model is None:
         found.append(Finding("engine", skipped="no model was given"))
     else:
-        found.append(_finding("engine: step by step, at once, back, forks, files", lambda: _engine(model, checks)))
-        found.append(_finding("engine: what it writes fits", lambda: checks.written(model, prompt)))
+        found.append(_finding("engine: the contract of engines", lambda: _engine(model, checks)))
+        found.append(_finding("engine: generated texts fit", lambda: checks.written(model, prompt)))
     return CheckReport(tuple(found))
 
 
@@ -181,15 +181,15 @@ class _ConstraintChecks:
         try:
             written = text.decode()
         except UnicodeDecodeError:
-            return f"{text!r} is no UTF-8"
+            return f"{text!r} is not UTF-8"
         if not self.fits(text):
-            return f"{written!r} does not fit, read byte by byte"
+            return f"{written!r} does not fit the constraint over bytes"
         try:
             self.source.parse(written)
         except InvalidTextError as error:
-            return f"{written!r} is not read back: {error}"
+            return f"{written!r} cannot be parsed: {error}"
         if self.validator is not None and not self.validator(written):
-            return f"{written!r} is invalid to jsonschema"
+            return f"{written!r} is invalid according to jsonschema"
         return None
 
     def fits(self, text: bytes) -> bool:
@@ -225,7 +225,7 @@ class _ConstraintChecks:
             matcher, plain = self.automaton.matcher(), self.bytes.matcher()
             before = b"".join(self.tokens[i] for i in ids[:cut])
             if plain.validate(list(before)) < len(before):
-                yield f"{before!r} was drawn, and no text that fits begins so"
+                yield f"{before!r} was drawn under the masks, but no text that fits begins with it"
                 continue
             for token_id in ids[:cut]:
                 matcher.advance(token_id)
@@ -241,8 +241,8 @@ class _ConstraintChecks:
                     yield None
                 else:
                     token = self.tokens[token_id]
-                    says = f"mask {bool(bits[token_id])}, taken {took}, bytes {wanted}"
-                    yield f"behind {before!r} token {token_id} ({token!r}): {says}"
+                    allowed = f"by the mask {bool(bits[token_id])}, by validate {took}, over bytes {wanted}"
+                    yield f"after {before!r}, token {token_id} ({token!r}) is allowed: {allowed}"
 
     def _looked_at(self, bits: Any) -> list[int]:
         if len(self.tokens) <= MOST_TOKENS:
@@ -297,11 +297,12 @@ class _ConstraintChecks:
             matcher = self.automaton.matcher()
             count = matcher.validate(ids)
             if count < len(ids):
-                yield f"{text!r} fits, and token {ids[count]} ({self.tokens[ids[count]]!r}) at {count} is refused"
+                refused = f"token {ids[count]} ({self.tokens[ids[count]]!r}), number {count},"
+                yield f"{text!r} fits, but {refused} is not allowed"
                 continue
             for token_id in ids:
                 matcher.advance(token_id)
-            yield None if matcher.is_accepting else f"{text!r} fits, and may not end"
+            yield None if matcher.is_accepting else f"{text!r} fits, but its end is not allowed"
 
     def other_spelling(self, text: str) -> str | None:
         """Return another spelling for a text that does not fit although its JSON value is valid.
@@ -360,7 +361,7 @@ class _ConstraintChecks:
             taken = matcher.validate(ids) == len(ids)
             for token_id in ids if taken else []:
                 matcher.advance(token_id)
-            yield f"{written!r} does not fit, and may be written" if taken and matcher.is_accepting else None
+            yield f"{written!r} does not fit, but the masks allow it" if taken and matcher.is_accepting else None
 
     def written(self, model: ModelBase, prompt: str) -> Iterator[str | None]:
         """Check texts that the model generates under the constraint.
@@ -380,7 +381,7 @@ class _ConstraintChecks:
                 session.infer(tokens_left=most - (len(session) - start))
             texts.append(b"".join(model.tokenizer.vocabulary.token_bytes[i] for i in session.tokens[start:-1]))
             yield self.judged(texts[-1])
-        yield None if texts[0] == texts[1] else f"greedy twice gave {texts[0]!r} and {texts[1]!r}"
+        yield None if texts[0] == texts[1] else f"two greedy texts differ: {texts[0]!r} and {texts[1]!r}"
 
 
 def _json_validator(source: Constraint[Any]) -> Callable[[str], bool] | None:

@@ -28,7 +28,7 @@ Call = Callable[[Any, list[list[int]], Logits], Logits]
 def processor_contract(make: Make, call: Call, *, rows: int = 6, rounds: int = 60, drafts: bool = True) -> None:
     """Compare the masks of a logits processor with those of a new matcher for the tokens of each row.
 
-    The rows grow, go back, change places, and contain illegal tokens, in random order.
+    In random order, tokens are added and removed, rows are exchanged and, with `drafts`, illegal tokens are added.
 
     Args:
         make: `make(constraints, vocabulary)` returns the processor for one call of an engine. There is one constraint
@@ -69,16 +69,16 @@ class _Walk:
             if kind < 0.15:
                 cut = self.chance.randint(0, len(self.texts[0]))
                 self.texts = [text[:cut] for text in self.texts]
-                self.step("after going back")
+                self.step("after tokens were removed")
             elif kind < 0.3:
                 self.texts = [self.chance.choice(self.texts[self.first(i) : self.first(i) + self.copies])[:]
                               for i in range(len(self.texts))]  # fmt: skip
-                self.step("after rows changed places, as beams do")
+                self.step("after rows were exchanged, as in beam search")
             else:
                 draft = drafts and kind > 0.85
                 for index, text in enumerate(self.texts):
                     text.append(self.drawn(index, draft))
-                self.step("with a draft that may be illegal" if draft else "a token on")
+                self.step("after a draft that may be illegal" if draft else "after another token")
 
     def first(self, index: int) -> int:
         return index - index % self.copies
@@ -117,7 +117,10 @@ class _Walk:
             legal = self.expected(index)
             legal = np.ones(WIDTH, bool) if legal is None else legal
             wanted = np.where(legal, logits[index].astype(np.float32), -np.inf)
-            _hold(np.array_equal(row, wanted), f"row {index} has another mask than its tokens {ids[index]} say: {what}")
+            _hold(
+                np.array_equal(row, wanted),
+                f"row {index} has another mask than its tokens {ids[index]} require, {what}",
+            )
 
 
 def _refusals(make: Make, call: Call) -> None:
@@ -140,7 +143,7 @@ def _refusals(make: Make, call: Call) -> None:
                 again = call(processor, [other], logits.copy())
                 _hold(np.isfinite(again[0]).sum() == 2, f"after reset(), {other} has another mask than a* allows")
             continue
-        raise AssertionError(f"rows that begin as {other} were taken for those that began as [1, 2, 3]")
+        raise AssertionError(f"a call with the prompt {other} after one with [1, 2, 3] raised no ProcessorReuseError")
 
 
 def _hold(true: bool, message: str) -> None:

@@ -47,16 +47,16 @@ FAILURES: list[tuple[str, Answer, type[GuidewayError]]] = [
     ("an answer that is cut", Answer(TEXT[:20], finish="length"), TruncatedError),
     ("a refusal", Answer("", finish="refusal"), RefusalError),
     ("an answer that ignores the constraint", Answer("I would rather not."), InvalidTextError),
-    ("an impossible byte", Answer('{"title": 3' + "x" * 4000), InvalidTextError),
+    ("an answer with a byte that the constraint excludes", Answer('{"title": 3' + "x" * 4000), InvalidTextError),
 ]
 
 
 def remote_contract(make: Callable[[str], RemoteModel], *, key: str = "") -> None:
     """Check a model served by an API with a local server that answers correctly or fails.
 
-    The SDKs that this package supports fulfil the contract. Use it for a function with the signature of
-    `litellm.completion`, or for a wrapper of a client: it checks that answers, errors and numbers of tokens are those
-    that the supported SDKs give.
+    The SDKs that this package supports fulfil the contract. Use this function for a function with the signature of
+    `litellm.completion`, or for a wrapper of a client: it checks that answers, errors and numbers of tokens are the
+    same as with the supported SDKs.
 
     Args:
         make: `make(url)` returns the model, from `guideway.remote`, for the server at a URL without a path. The server
@@ -84,8 +84,8 @@ def remote_contract(make: Callable[[str], RemoteModel], *, key: str = "") -> Non
 def _answers(model: RemoteModel, provider: Provider) -> None:
     """Check values, streams, characters that are divided between chunks, and numbers of tokens."""
     for what, answer in (
-        ("an honest endpoint", Answer(TEXT)),
-        ("single bytes", Answer(TEXT, chunk=1, split_bytes=1)),
+        ("a correct answer", Answer(TEXT)),
+        ("an answer in single bytes", Answer(TEXT, chunk=1, split_bytes=1)),
         ("reasoning before the answer", Answer(TEXT, reasoning="Let me think: {")),
         ("no tokens reported", Answer(TEXT, usage="never")),
     ):
@@ -115,9 +115,9 @@ def _failure(model: RemoteModel, provider: Provider, what: str, expected: type[G
         _hold(usage is not None and usage.requests == asked, f"{what}: {usage}, the server received {asked} requests")
         _hold(not key or key not in shown, f"{what}: the error contains the key")
     except Exception as problem:
-        raise AssertionError(f"{what}: raised {type(problem).__name__}, which is no error of guideway") from problem
+        raise AssertionError(f"{what}: raised {type(problem).__name__}, which is no GuidewayError") from problem
     else:
-        raise AssertionError(f"{what}: the value {value!r} came, expected {expected.__name__}")
+        raise AssertionError(f"{what}: the value {value!r} was returned, expected {expected.__name__}")
 
 
 def _closes(model: RemoteModel, provider: Provider) -> None:

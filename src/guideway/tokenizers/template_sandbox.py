@@ -540,6 +540,10 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
         Methods of texts, bytes and numbers are refused, except those in `_TEXT_METHODS` and `_NUMBER_METHODS`, and
         `bytes.decode`.
+
+        Raises:
+            TemplateError: The method is refused.
+            LimitExceededError: The template exceeds a limit.
         """
         _charge(1)
         owner = getattr(__function, "__self__", None)

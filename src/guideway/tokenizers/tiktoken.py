@@ -64,7 +64,11 @@ class Ranks:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """Return the backend of a `tiktoken.Encoding`; None for other objects."""
+    """Return the backend of a `tiktoken.Encoding`; None for other objects.
+
+    Raises:
+        UnsupportedTokenizerError: The encoding lacks an attribute, because the version of tiktoken is not supported.
+    """
     if not _is_encoding(source):
         return None
     encoding: Any = source

@@ -121,7 +121,7 @@ def test_examples_are_a_part_of_the_prompt(run: Run, folder: Path) -> None:
     (folder / "wrong.jsonl").write_text('{"text": "Zoë is 5."}', "utf-8")
     code, _, err = run("extract", "Ada is 36.", *SCHEMA, "--examples", "wrong.jsonl", *MODEL)
     assert code == 2
-    assert 'example 1: there is no "record"' in err
+    assert 'example 1: "record" is missing' in err
 
 
 def test_wrong_arguments_are_reported_before_any_work(run: Run, folder: Path) -> None:

@@ -354,7 +354,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     assert run("show") == (0, run("show")[1])
     assert "1 entries" in run("show", "--files")[1]
     assert "abab" in run("show", "--files")[1]
-    assert run("verify") == (0, "1 entries are whole, 0 were damaged and dropped\n")
+    assert run("verify") == (0, "1 entries are valid, 0 were damaged and removed\n")
     stored().entries()[0].path.write_bytes(b"")
     assert run("verify")[0] == 1
     stored().put("program-1", "ab" * 8, b"content")

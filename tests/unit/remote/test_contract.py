@@ -69,9 +69,9 @@ def test_a_function_passes() -> None:
 @pytest.mark.parametrize(
     ("wrapped", "message"),
     [
-        (without_usage, "an honest endpoint: Usage"),
+        (without_usage, "a correct answer: Usage"),
         (with_another_error, "a wrong key: raised ConnectionLostError, expected AuthenticationError"),
-        (without_the_end, "an honest endpoint: raised ConnectionLostError"),
+        (without_the_end, "a correct answer: raised ConnectionLostError"),
         (left_open, "a stream that is closed early leaves its connection open"),
     ],
 )

@@ -17,12 +17,12 @@ class ProcessorTimings:
 
     Attributes:
         calls: The number of calls.
-        mask: The time of computing masks, that of the other thread included.
-        copy: The time of copying masks to the logits and applying them.
-        overlap: The part of `mask` for which the loop did not wait.
-        sample: The time from the end of a call to the call of `ahead`; 0 if the loop does not call it.
         model: The time from the end of `ahead` to the next call. Without `ahead`: from the end of a call to the next
             one, sampling included.
+        mask: The time of computing masks, that of the other thread included.
+        copy: The time of copying masks to the logits and applying them.
+        sample: The time from the end of a call to the call of `ahead`; 0 if the loop does not call it.
+        overlap: The part of `mask` for which the loop did not wait.
     """
 
     calls: int = 0

@@ -32,9 +32,9 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 has 
         constraint: A constraint, a Python type or an automaton.
         prefer_eos: End as soon as the text is complete. `filter_prefer_eos` of the generators does the same if
             `as_mask` is False; ExLlamaV2 (0.3.2) ignores it if a filter masks logits.
+        as_mask: Whether the filter masks the logits. False: it returns a list of allowed tokens at each step.
         max_tokens: The maximum number of tokens of the generation. The text is complete within it. None: the generator
             may cut the text.
-        as_mask: Whether the filter masks the logits. False: it returns a list of allowed tokens at each step.
 
     Raises:
         ConstraintError: The constraint cannot be compiled.

@@ -27,11 +27,11 @@ class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 has no type a
         constraint: A constraint, a Python type or an automaton.
         trigger_token: The constraint applies to the text after this token, and starts again after each further such
             token. None: it applies from the start.
-        max_tokens: The maximum number of tokens of the constrained text, without the prefix. The text is complete
-            within it. None: the generator may cut the text.
         prefix_str: A beginning of the constrained text that the model does not generate; None: there is none.
         eos_after_completed: Whether the job ends when the text is complete and cannot continue. False: generation
             continues without the filter.
+        max_tokens: The maximum number of tokens of the constrained text, without the prefix. The text is complete
+            within it. None: the generator may cut the text.
 
     Raises:
         ConstraintError: The constraint cannot be compiled.

@@ -105,10 +105,10 @@ def logits_processor(
         constraints: One for all rows, or a list with one for each row (None: no constraint): constraints, Python types,
             automata.
         tokenizer: A value that `Tokenizer.of` accepts, such as the folder of the model.
-        rows: The `batch_size` of the generator; None: the number of constraints.
         max_tokens: The maximum number of tokens of the output, end token included. Every output is complete within it.
             None: no limit.
         before: Functions of (ids, logits) that are called first and return logits.
+        rows: The `batch_size` of the generator; None: the number of constraints.
 
     Raises:
         ConstraintError: A constraint cannot be compiled.

@@ -131,10 +131,10 @@ def logits_processor(
         constraints: One for all prompts, or a list with one for each prompt (None: no constraint): constraints, Python
             types, automata.
         tokenizer: The tokenizer of the model.
-        eos_ids: The ids that end a text: `model.generation_config.eos_token_id`. None: those of the tokenizer and of
-            the local generation_config.json of the folder from which it was loaded.
         max_tokens: The value of `max_new_tokens`. Every output is complete within it. None: `generate` cuts an output
             that is not complete after `max_new_tokens`.
+        eos_ids: The ids that end a text: `model.generation_config.eos_token_id`. None: those of the tokenizer and of
+            the local generation_config.json of the folder from which it was loaded.
         before: Functions of (input_ids, scores) that are called first and return scores.
         in_place: Whether scores on a CPU are overwritten, which is cheaper than a copy. None: they are copied if
             `generate` reads them again (prompt lookup, `output_logits=True`) and for callers other than `generate`, and

@@ -66,12 +66,15 @@ _SECRETS = re.compile(
 
 @dataclass(frozen=True)
 class Request:
-    """One request. `temperature`, `top_p` and `seed` are not sent if they are None: the endpoint's defaults apply.
+    """One request.
 
     Attributes:
         messages: The messages, as the OpenAI API writes them.
         fragment: The members that carry the constraint.
         max_tokens: The maximum number of tokens of the answer.
+        temperature: The temperature; None: it is not sent, and the endpoint's default applies.
+        top_p: The total probability of the tokens from which one is drawn; None: as `temperature`.
+        seed: The seed of the endpoint's random numbers; None: as `temperature`.
         stop: Texts before which the answer ends.
         prefill: The beginning of the answer, which the endpoint continues; "": it writes the whole answer.
         streamed: Whether the answer is streamed.
