@@ -125,7 +125,7 @@ private:
                 continue;
             }
             const Number from = byte < 0x80 || !subtrees_ ? next : after_character(i, next);
-            if (subtrees_ && from != DfaTable::kDead && states[from].plain && subtrees_->loop_behind(i, *states[from].loops, kNothing)) {
+            if (subtrees_ && from != DfaTable::kDead && states[from].plain && subtrees_->loop_after(i, *states[from].loops, kNothing)) {
                 if (counts()) count_loops(i, depth, from);
                 i = end;
             } else {
@@ -307,7 +307,7 @@ private:
     }
 
     bool take_loops(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
-        if (!subtrees_->loop_behind(node, *state.loops, state.open_end ? follow_ : kNothing)) return false;
+        if (!subtrees_->loop_after(node, *state.loops, state.open_end ? follow_ : kNothing)) return false;
         if (!take_up_to(node, std::uint64_t{state.left} + characters, state.left == kInfinite)) return false;
         if (made_.measures) measure(state.looping, state.looping_rest);
         return true;
@@ -317,7 +317,7 @@ private:
         if (!tuning_.class_sequences || state.loops || state.walked < tuning_.worth_following) return false;
         if (!state.class_sequence) state.class_sequence = loops_.class_sequence(pool_, *subtrees_, state.expr);
         const LoopMemo::ClassSequence* const class_sequence = *state.class_sequence;
-        if (!class_sequence || !subtrees_->loop_behind(node, class_sequence->loops, class_sequence->nullable ? follow_ : kNothing))
+        if (!class_sequence || !subtrees_->loop_after(node, class_sequence->loops, class_sequence->nullable ? follow_ : kNothing))
             return false;
         return take_up_to(node, std::uint64_t{class_sequence->characters} + characters, class_sequence->characters == kInfinite);
     }
@@ -342,7 +342,7 @@ private:
         if (state.stable_sets != stable_count_) find_stable(state);
         auto closed = [&] {
             return state.closed.loops && state.closed.characters > 0 &&
-                   subtrees_->loop_behind(node, *state.closed.loops, state.closed.nullable ? follow_ : kNothing);
+                   subtrees_->loop_after(node, *state.closed.loops, state.closed.nullable ? follow_ : kNothing);
         };
         if (!state.looked_around && x_.end[node] - node >= tuning_.worth_closing) {
             const bool none = state.closed.characters < StableSets::kFewCharacters && !state.loops;  // nothing loops here
@@ -380,7 +380,7 @@ private:
     // not if all texts end with a quote and the subtree has no quote.
     bool may_leave_beyond(std::uint32_t node, const DfaTable::State& state) const {
         const ByteSet leaving = ends_in(pool_, state.expr, '"') ? ByteSet::range('"', '"') : follow_;
-        return !subtrees_->loop_behind(node, *state.closed.loops, leaving);
+        return !subtrees_->loop_after(node, *state.closed.loops, leaving);
     }
 
     static constexpr ByteSet kNothing{};
