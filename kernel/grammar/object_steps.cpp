@@ -10,13 +10,14 @@ namespace guideway {
 // Adds the configurations at the beginning of a key. They are cached: white space before a key, and masks there, need them again.
 void ObjectSteps::enter_keys(const Config& c, Configs& out) {
     const Config place{c.node, 0, c.regs, c.parent};
-    if (keys_place_ != place) {
-        keys_place_.node = kDone;  // until all of them are known
-        keys_entered_.clear();
-        enter_keys_anew(c, keys_entered_);
-        keys_place_ = place;
+    Entered& known = entered_[ConfigHash{}(place) % entered_.size()];
+    if (known.place != place) {
+        known.place.node = kDone;  // until all of them are known
+        known.keys.clear();
+        enter_keys_anew(c, known.keys);
+        known.place = place;
     }
-    out.insert(out.end(), keys_entered_.begin(), keys_entered_.end());
+    out.insert(out.end(), known.keys.begin(), known.keys.end());
 }
 
 void ObjectSteps::enter_keys_anew(const Config& c, Configs& out) {

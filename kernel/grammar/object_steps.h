@@ -1,6 +1,7 @@
 // Steps of objects, byte by byte: punctuation, keys, and the values that they enter.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "guideway/grammar/object_rules.h"
@@ -32,9 +33,11 @@ private:
     MachineCore& core_;
     Machine& machine_;
     ObjectRules& rules_;
-    // The last configuration of `enter_keys`, without its state, and the result.
-    Config keys_place_{kDone, 0, 0, 0};
-    Configs keys_entered_;
+    struct Entered {  // where keys were entered lately, and as what
+        Config place{kDone, 0, 0, 0};
+        Configs keys;
+    };
+    std::array<Entered, 8> entered_;  // by a hash of the place: nested objects alternate
 };
 
 }  // namespace guideway
