@@ -12,7 +12,7 @@ _ids: deque[str] = deque()
 
 
 def new_id() -> str:
-    """Return an identifier of 32 hexadecimal digits that nobody can guess. Any thread may call it.
+    """Return an identifier of 32 hexadecimal digits that cannot be guessed. Any thread may call it.
 
     The random bytes of many identifiers are read from the system together. Each such call lets another thread take the
     interpreter's lock (GIL), so a request would wait for the generation loop.
