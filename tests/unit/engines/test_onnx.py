@@ -314,7 +314,7 @@ def test_steps_in_several_calls_mostly_use_old_blocks(monkeypatch: pytest.Monkey
         if step == 20:
             mapped.clear()
         cut = int(chance.integers(1, 16))
-        groups = [group(rows, 100 + step // 8) for rows in (cut, 16 - cut)]  # joined rows, and the old ones beside them
+        groups = [group(rows, 100 + step // 8) for rows in (cut, 16 - cut)]  # joined rows, while the old ones exist
         asked += 28 * (step >= 20)
     assert len(mapped) < 0.3 * asked
     assert len(groups) == 2
@@ -349,13 +349,13 @@ def test_caches_are_valid_after_a_run_that_fails_at_a_layer(complete: int, folde
     graph = dataclasses.replace(OnnxEngine(folder)._graph, heads=(2,) * 6, channels=(4,) * 6)
     pool, chance = Blocks(), np.random.default_rng(complete)
     start = onnx_cache.gather(graph, [None, None], pool, 5)
-    outputs = onnx_cache.Outputs.of(graph, start, 2, 5, pool, in_place=True)
+    outputs = onnx_cache.CacheOutputs.of(graph, start, 2, 5, pool, in_place=True)
     for array in outputs.arrays:
         array[...] = chance.normal(size=array.shape)
     batch = outputs.done()
     for grown in (6, 8):
         kept = [array.copy() for array in batch.arrays]
-        outputs = onnx_cache.Outputs.of(graph, batch, 2, grown, pool, in_place=True)
+        outputs = onnx_cache.CacheOutputs.of(graph, batch, 2, grown, pool, in_place=True)
         for layer in range(3):  # as a graph runs: the keys and values of a layer need those of the previous layer
             for index in (2 * layer, 2 * layer + 1):
                 made = np.concatenate([batch.arrays[index], np.ones((2, 2, grown - batch.tip, 4), np.float32)], 2)
@@ -367,7 +367,7 @@ def test_caches_are_valid_after_a_run_that_fails_at_a_layer(complete: int, folde
     assert batch.tip == 6
     for array, old in zip(batch.arrays, kept, strict=True):
         assert np.array_equal(array, old)
-    outputs = onnx_cache.Outputs.of(graph, batch, 2, 8, pool, in_place=True)
+    outputs = onnx_cache.CacheOutputs.of(graph, batch, 2, 8, pool, in_place=True)
     assert not any(np.shares_memory(made, array) for made in outputs.arrays for array in batch.arrays)
 
 

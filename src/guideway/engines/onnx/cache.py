@@ -20,7 +20,7 @@ from guideway.engines.kv_cache import ArrayBatch, ArrayOps, RowCache, own_rows, 
 from guideway.engines.onnx.blocks import Block, Blocks, copies_in_block
 from guideway.engines.onnx.graph import Graph
 
-__all__ = ["NUMPY", "GrowingBatch", "Outputs", "gather", "without_gaps"]
+__all__ = ["NUMPY", "CacheOutputs", "GrowingBatch", "gather", "without_gaps"]
 
 
 @dataclass(eq=False)
@@ -41,7 +41,7 @@ _LAYER = 2
 
 
 @dataclass
-class Outputs:
+class CacheOutputs:
     """The arrays of the cache that a run computes: those of its input with new tokens.
 
     A run in place needs little more memory than its input. The output of each layer is in the blocks of the previous
@@ -62,7 +62,9 @@ class Outputs:
     _marks: list[NDArray[np.uint8]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, graph: Graph, past: ArrayBatch, rows: int, tokens: int, pool: Blocks, *, in_place: bool) -> Outputs:
+    def of(
+        cls, graph: Graph, past: ArrayBatch, rows: int, tokens: int, pool: Blocks, *, in_place: bool
+    ) -> CacheOutputs:
         """Return arrays with undefined values for a run of `rows` rows that then have `tokens` tokens.
 
         `in_place`: whether the run may replace the arrays of `past`. If the blocks of `past` are too small, new ones are

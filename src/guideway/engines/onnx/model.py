@@ -1,7 +1,7 @@
 """`OnnxEngine`: a step engine for ONNX exports with a KV cache in the Hub's naming.
 
 Each run binds NumPy arrays to the inputs and the cache outputs (IO binding). The arrays of the cache are in memory of
-`Blocks`, which is used again. On a CPU, the output of a layer uses the memory of the previous layer's input (`Outputs`).
+`Blocks`, which is used again. On a CPU, the output of a layer uses the memory of the previous layer's input (`CacheOutputs`).
 For small models one thread is faster than two.
 """
 
@@ -20,7 +20,7 @@ from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
 from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows
 from guideway.engines.onnx.blocks import Blocks
-from guideway.engines.onnx.cache import NUMPY, Outputs, gather, without_gaps
+from guideway.engines.onnx.cache import NUMPY, CacheOutputs, gather, without_gaps
 from guideway.engines.onnx.files import find_model, fingerprint
 from guideway.engines.onnx.graph import Graph, check_probe, read_graph
 from guideway.engines.onnx.runtime import open_session
@@ -282,7 +282,7 @@ class OnnxEngine:
         if self._session is None:
             raise closed_model()
         rows, tokens = ids.shape[0], past.tip + ids.shape[1]
-        outputs = Outputs.of(self._graph, past, rows, tokens, self._blocks, in_place=in_place)
+        outputs = CacheOutputs.of(self._graph, past, rows, tokens, self._blocks, in_place=in_place)
         self._blocks.count_run()
         try:
             binding = self._session.io_binding()
