@@ -76,3 +76,19 @@ def test_prompts_run_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for token_id in ids[2]:
         logits, (cache,) = engine.forward([[token_id]], [cache])
     assert np.abs(parts[2] - logits[0]).max() < 1e-4
+
+
+def test_a_row_of_one_token_between_prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from guideway.engines.mlx import MlxEngine, model as of_mlx
+
+    engine = MlxEngine(tiny_model("llama", tmp_path))
+    assert engine.pads_rows
+    rows = [[5, 6, 7, 8] * 3, [9], [3, 4] * 5, [1, 2], [7]]
+    expected = [engine.forward([row], [None])[0][0] for row in rows]
+    later = [engine.forward([[*row, 8]], [None])[0][0] for row in rows]
+    monkeypatch.setattr(of_mlx, "by_padding", lambda counts, _: [list(range(len(counts)))])  # all rows in one call
+    found, caches = engine.forward(rows, [None] * len(rows))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert [cache.length for cache in caches] == list(map(len, rows))
+    found, _ = engine.forward([[8]] * len(rows), caches)
+    np.testing.assert_allclose(found, later, atol=1e-4)

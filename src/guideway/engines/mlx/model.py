@@ -128,7 +128,9 @@ class MlxEngine:
             if longest <= _FEW:
                 break
             cut = [min(_PREFILL, max(0, len(row) - 1)) for row in left]
-            some = [index for index, count in enumerate(cut) if count]
+            # Rows of one call have adjacent places, so rows without new tokens between them run, too, with padding only.
+            places = [row.row for row, count in zip(held, cut, strict=True) if count]
+            some = [index for index, row in enumerate(held) if min(places) <= row.row <= max(places)]
             self._run_padded([held[i] for i in some], [left[i][: cut[i]] for i in some], logits=False)
             left = [row[count:] for row, count in zip(left, cut, strict=True)]
         logits = self._run_padded(held, left, logits=True)

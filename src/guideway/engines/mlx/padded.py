@@ -17,7 +17,7 @@ __all__ = ["PaddedBatch"]
 
 
 class PaddedBatch:
-    """The new tokens of a call, and where they are written.
+    """The new tokens of a call, and where they are written. The rows have adjacent places; some may have no new tokens.
 
     Attributes:
         ids: The new ids with padding, int [row, column]. The rows are in the order of their places in the store.

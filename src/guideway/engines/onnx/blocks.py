@@ -24,7 +24,7 @@ __all__ = ["Block", "Blocks", "copies_in_block"]
 KEPT_BYTES = 8 << 20
 """A `Blocks` may keep this number of bytes of unused blocks, even if it has no used ones."""
 
-PERIOD = 8
+PERIOD = 16
 """The limit of a `Blocks` depends on the memory that was used during its last `PERIOD` to `2 * PERIOD` runs."""
 
 _MAPPED = 1 << 16
