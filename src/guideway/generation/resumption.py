@@ -58,7 +58,7 @@ class ResumedJob(Job):
         self.model, self.n, self.many, self.progress = model, None, False, False
         self.width = integer("batch_size", options.get("batch_size", BATCH), 1)
         self.positions = range(1)
-        self._keep_errors = False
+        self._keep_errors = self._closes_sessions = False
         self.results = [[None]]
         self._plan, self._row = _resumed(model, state, {"seed": state.seed, **options})
         self.plans = [self._plan]

@@ -9,6 +9,8 @@ __all__ = ["new_id"]
 
 _BYTES, _COUNT = 16, 256
 _ids: deque[str] = deque()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ids.clear)  # a child must not give the same identifiers as its parent
 
 
 def new_id() -> str:

@@ -283,7 +283,7 @@ def test_families_by_template() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(gw.errors.InvalidConstraintError, match="a tool name must have letters"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="a tool name must have at most 128 letters"):
         gw.Tool("a b", NOW)
     with pytest.raises(gw.errors.InvalidConstraintError, match="must be unique"):
         gw.ToolCalls([TOOLS[2], TOOLS[2]], family="hermes")
