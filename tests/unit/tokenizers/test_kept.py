@@ -15,7 +15,7 @@ import tokenizers
 from tokenizers import decoders, models
 
 from guideway.tokenizers import Tokenizer, huggingface, kept, tokenizer as reading
-from tests.helpers.tokenizer_files import FAMILIES, trained_sentencepiece
+from tests.helpers.tokenizer_files import FAMILIES
 from tests.unit.tokenizers.test_unwrap import stand_in
 
 SOURCES = [
@@ -184,15 +184,18 @@ def test_changed_inner_objects_are_noticed() -> None:
 
 
 def test_changed_tiktoken_and_sentencepiece_are_noticed() -> None:
-    pytest.importorskip("tiktoken")
-    pytest.importorskip("sentencepiece")
-    encoding = FAMILIES["Llama 4"]()["tiktoken"].source
+    """The objects are new, because other tests use those of `FAMILIES`."""
+    tiktoken = pytest.importorskip("tiktoken")
+    sentencepiece = pytest.importorskip("sentencepiece")
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    encoding = tiktoken.Encoding("made", pat_str=".", mergeable_ranks=ranks, special_tokens={"<end>": 256})
     before = Tokenizer.of(encoding)
     encoding._special_tokens = {**encoding._special_tokens, "<new>": len(before.vocabulary)}
     assert len(Tokenizer.of(encoding).vocabulary) == len(before.vocabulary) + 1
-    processor = FAMILIES["unigram"]()["sentencepiece"].source
+    unigram, merges = (str(FAMILIES[name]()["path"].source) for name in ("unigram", "sentencepiece BPE"))
+    processor = sentencepiece.SentencePieceProcessor(model_file=unigram)
     before = Tokenizer.of(processor)
-    processor.Load(str(trained_sentencepiece("bpe")))
+    processor.Load(merges)
     assert Tokenizer.of(processor).vocabulary != before.vocabulary
 
 
