@@ -25,7 +25,3 @@ def new_id() -> str:
         except IndexError:
             data = os.urandom(_BYTES * _COUNT)
             _ids.extend(data[at : at + _BYTES].hex() for at in range(0, len(data), _BYTES))
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_ids.clear)  # the child must not use the identifiers of its parent
