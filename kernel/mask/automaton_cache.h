@@ -150,14 +150,7 @@ struct AutomatonCache {
         bool known;        // false: the keys are not a set of texts, and have no index
     };
 
-    struct Followers {  // what follows punctuation or white space: in `followed`, and the bytes that it begins with
-        Span configs;
-        ByteSet begins;
-    };
-
     FlatMap<Config, Mask, ConfigHash> masks;
-    FlatMap<Config, Followers, ConfigHash> followers;  // by the configuration before
-    ArenaVector<Config> followed;
     FlatMap<ResultKey, ComponentSummary, ResultKeyHash> summaries;
     FlatMap<ResultKey, KeyIndex, ResultKeyHash> names;  // by trie, component and state
     ArenaVector<KeyExit> key_exits;
@@ -193,10 +186,9 @@ struct AutomatonCache {
     std::span<const std::uint32_t> tokens(Span span) const { return std::span(key_tokens).subspan(span.begin, span.end - span.begin); }
     std::size_t bytes() const {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
-        return sizeof *this + masks.bytes() + followers.bytes() + of(followed) + summaries.bytes() + names.bytes() + of(key_exits) +
-               of(key_ranges) + of(parts) + of(key_tokens) + of(of_state_set) + of(in_state_sets) + of(owners) + tails.bytes() +
-               finish.bytes() + worst.bytes() + large_finish.bytes() + large_worst.bytes() + forced.bytes() + within.bytes() +
-               mask_ids.size() * 64;
+        return sizeof *this + masks.bytes() + summaries.bytes() + names.bytes() + of(key_exits) + of(key_ranges) + of(parts) +
+               of(key_tokens) + of(of_state_set) + of(in_state_sets) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() +
+               large_finish.bytes() + large_worst.bytes() + forced.bytes() + within.bytes() + mask_ids.size() * 64;
     }
     std::span<Mask* const> of(const StateSet& state_set) const {  // empty: not cached
         if (state_set.id >= of_state_set.size()) return {};

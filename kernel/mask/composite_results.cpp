@@ -95,7 +95,6 @@ std::uint32_t MaskBuilder::take_one(Machine& inner, std::uint32_t trie, const Co
 // The builder must be new.
 WalkResult MaskBuilder::composite(AutomatonCache& at, Machine& machine, std::uint32_t trie, const Config& config) {
     at_ = &at;
-    is_inner_ = true;
     ExprPool& pool = machine.pool();
     const std::uint32_t state = pool[config.state].a;
     Machine& inner = CompositeLanguage::of(pool).machine(state);

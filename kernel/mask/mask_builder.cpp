@@ -328,42 +328,33 @@ bool MaskBuilder::take_punctuation(Machine& machine, const Task& task) {
         (phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after ||
          (phase == Phase::colon && colon_bytes_read(c.state) == 0)))
         return false;  // punctuation that begins with white space
+    const auto begins = [&] {
+        ByteSet made;
+        for (const Config& one : after_) made |= machine.begins(one);
+        return made;
+    };
     if (spaced && phase != Phase::after && phase != Phase::colon) {
-        const ByteSet begins = step_over(machine, c, {});
-        if (begins.meets(kBlank)) return false;
-        take_text(machine, task.trie, true, {}, begins);
+        after_.clear();
+        machine.after_space(c, after_);
+        const ByteSet values = begins();
+        if (values.meets(kBlank)) return false;
+        take_text(machine, task.trie, true, {}, values);
     }
-    if (!text.empty())
-        if (const ByteSet begins = step_over(machine, c, text); !after_.empty()) take_text(machine, task.trie, spaced, text, begins);
+    if (!text.empty() && step_along(machine, c, text)) take_text(machine, task.trie, spaced, text, begins());
     if (!closing.empty() && (phase == Phase::close || machine.may_close(c))) take_closing(machine, task, spaced, closing);
     return true;
 }
 
-// Steps a configuration through punctuation, or white space if `text` is empty. The result is in after_. Returns the bytes that
-// it begins with. A configuration is stepped through one text only: that of its phase.
-ByteSet MaskBuilder::step_over(Machine& machine, const Config& c, std::string_view text) {
-    if (const auto* known = is_inner_ ? nullptr : at_->followers.find(c)) {
-        after_.assign(at_->followed.begin() + known->configs.begin, at_->followed.begin() + known->configs.end);
-        return known->begins;
-    }
+// Steps a configuration through some bytes; the result is in `after_`. Returns whether it is nonempty.
+bool MaskBuilder::step_along(Machine& machine, const Config& c, std::string_view bytes) {
     Outcome outcome;
     after_.assign(1, c);
-    for (const char b : text) {
+    for (const char b : bytes) {
         next_.clear();
         for (const Config& one : after_) machine.step(one, static_cast<std::uint8_t>(b), next_, outcome);
         after_.swap(next_);
     }
-    if (text.empty()) {
-        after_.clear();
-        machine.after_space(c, after_);
-    }
-    ByteSet begins;
-    for (const Config& one : after_) begins |= machine.begins(one);
-    if (is_inner_) return begins;
-    const auto first = static_cast<std::uint32_t>(at_->followed.size());
-    at_->followed.insert(at_->followed.end(), after_.begin(), after_.end());
-    at_->followers.add(c, {{first, static_cast<std::uint32_t>(at_->followed.size())}, begins});
-    return begins;
+    return !after_.empty();
 }
 
 }  // namespace guideway

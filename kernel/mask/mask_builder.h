@@ -73,7 +73,7 @@ private:
     void drain_worklist(Machine& machine, Mask& mask);
     void take(Machine& machine, const Task& task, Mask& mask);
     bool take_punctuation(Machine& machine, const Task& task);
-    ByteSet step_over(Machine& machine, const Config& c, std::string_view text);
+    bool step_along(Machine& machine, const Config& c, std::string_view bytes);
     void take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, const ByteSet& begins);
     void take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text);
     bool take_keys(Machine& machine, const Task& task);
@@ -106,7 +106,6 @@ private:
     TokenSets& sets_;
     SuffixTries& suffix_tries_;
     std::uint32_t words_;
-    bool is_inner_ = false;                        // of a composite value: its configurations are not the automaton's
     AutomatonCache* at_ = nullptr;                 // of the automaton that the mask is computed for
     std::vector<std::uint32_t>* ended_ = nullptr;  // suffix tries at the end of the whole grammar; null: not requested
     Exploration* exploration_ = nullptr;           // receives the tasks and suffix tries, in grammars that share stacks; null in others
