@@ -51,16 +51,18 @@ std::uint32_t SuffixTries::keep(SuffixTrie made) {
         if (const SuffixTrie& known = *kept_[first->second - 1]; known.tops == made.tops && known.trie == made.trie) return first->second;
     for (std::uint32_t top : made.tops) made.forest.parts.push_back({top, trie_.end[top], trie_.depth[top] - 1u});
     if (made.tops.empty()) made.forest.parts.push_back({1, made.trie.size(), 0});
-    bytes_ += made.bytes();
-    auto id = static_cast<std::uint32_t>(kept_.size() + 1);
-    if (free_.empty()) kept_.emplace_back();
-    else {
-        id = free_.back();
-        free_.pop_back();
+    auto kept = std::make_unique<SuffixTrie>(std::move(made));
+    kept->forest.trie = kept->tops.empty() ? &kept->trie : &trie_;
+    if (free_.empty()) {
+        kept_.emplace_back();
+        free_.push_back(static_cast<std::uint32_t>(kept_.size()));
     }
-    SuffixTrie& kept = *(kept_[id - 1] = std::make_unique<SuffixTrie>(std::move(made)));
-    kept.forest.trie = kept.tops.empty() ? &kept.trie : &trie_;
+    const std::uint32_t id = free_.back();
     ids_.emplace(h, id);
+    // Nothing below throws.
+    free_.pop_back();
+    bytes_ += kept->bytes();
+    kept_[id - 1] = std::move(kept);
     return id;
 }
 
@@ -186,6 +188,7 @@ bool SuffixTries::contains_any(std::uint32_t id, const std::vector<std::uint32_t
 
 void SuffixTries::sweep(const std::vector<bool>& used) {
     recent_.assign(kRecent, {});
+    free_.reserve(kept_.size());  // an allocation that failed below would leave an id without its trie
     std::erase_if(ids_, [&](const auto& entry) {
         if (used[entry.second]) return false;
         bytes_ -= kept_[entry.second - 1]->bytes();

@@ -151,7 +151,6 @@ CONSTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("takes no data for 30 seconds", "server/settings.py", "send_seconds"),
         ("not used for 30 minutes", "server/settings.py", "session_idle_seconds"),
         ("more than 4 KiB in a request", "server/constraint_workers.py", "LEAST_BYTES"),
-        ("A request of less than 4 KiB", "server/constraint_workers.py", "LEAST_BYTES"),
     ],
     "docs/sessions.md": [("8 MiB by default", "sessions/session.py", "LOGITS_BYTES")],
 }

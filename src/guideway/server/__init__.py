@@ -21,7 +21,6 @@ running.py     `ServedRequest`: a request in the generation loop of its model
 chunks.py      the chunks of streams
 reply_stream.py  reasoning, text and calls of a reply while it is generated
 ids.py         random identifiers of requests
-quick.py       which requests the thread of the event loop prepares itself
 sse.py         server-sent events, and detection of clients that disconnect
 bodies.py      reads bodies within limits
 gateway.py     requests for models that another endpoint serves

@@ -15,15 +15,9 @@ from guideway.server.errors import HttpError
 from guideway.server.settings import ServerSettings
 from guideway.server.sse import ClientLeft
 
-__all__ = ["declared_size", "read_bytes", "read_json"]
+__all__ = ["read_bytes", "read_json", "read_json_and_size"]
 
 _LONG = 1 << 16  # bytes; longer bodies are decoded in another thread
-
-
-def declared_size(scope: Scope) -> int | None:
-    """Return the number of bytes of a body by its header; None: the header is missing or no usable number."""
-    given = Headers(scope=scope).get("content-length", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 20 else None
 
 
 async def read_bytes(scope: Scope, receive: Receive, most: int) -> bytes:
@@ -33,8 +27,8 @@ async def read_bytes(scope: Scope, receive: Receive, most: int) -> bytes:
         HttpError: The body has more than `most` bytes (413).
         ClientLeft: The client disconnected.
     """
-    size_given = declared_size(scope)
-    if size_given is not None and size_given > most:
+    given = Headers(scope=scope).get("content-length", "")
+    if given.isascii() and given.isdigit() and (len(given) >= 20 or int(given) > most):
         raise _too_large(most)
     parts: list[bytes] = []
     size = 0
@@ -51,7 +45,12 @@ async def read_bytes(scope: Scope, receive: Receive, most: int) -> bytes:
 
 
 async def read_json(scope: Scope, receive: Receive, settings: ServerSettings) -> dict[str, Any]:
-    """Return the JSON object of a body.
+    """Return the JSON object of a body. The errors are those of `read_json_and_size`."""
+    return (await read_json_and_size(scope, receive, settings))[0]
+
+
+async def read_json_and_size(scope: Scope, receive: Receive, settings: ServerSettings) -> tuple[dict[str, Any], int]:
+    """Return the JSON object of a body, and the number of bytes that were received.
 
     Raises:
         HttpError: The body is too large (413), or is not declared as JSON (415).
@@ -68,8 +67,8 @@ async def read_json(scope: Scope, receive: Receive, settings: ServerSettings) ->
         )
     data = await read_bytes(scope, receive, settings.max_body_bytes)
     if len(data) > _LONG:
-        return await background.run(_decoded, data, settings.max_body_depth)
-    return _decoded(data, settings.max_body_depth)
+        return await background.run(_decoded, data, settings.max_body_depth), len(data)
+    return _decoded(data, settings.max_body_depth), len(data)
 
 
 def _decoded(data: bytes, deepest: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from guideway.errors import InvalidRequestError
 from guideway.generation import Generation, Model
 from guideway.generation.plan import Job
 from guideway.remote import RemoteModel
-from guideway.server.bodies import declared_size, read_json
+from guideway.server.bodies import read_json_and_size
 from guideway.server.chunks import ChatChunks, CompletionChunks
 from guideway.server.echo import PromptEcho, echo_of, report_of
 from guideway.server.errors import HttpError, error_response, status_and_object
@@ -42,8 +42,6 @@ _CHUNKS: dict[str, Callable[..., Any]] = {
     "/v1/completions": CompletionChunks,
     "/v1/responses": ResponseEvents,
 }
-_SELF_CONTAINED = ("/v1/chat/completions", "/v1/completions")
-"""The endpoints whose requests refer to no data of the server, so that small bodies have small prompts."""
 
 
 def _unchanged(request: BatchRequest) -> BatchRequest:
@@ -198,14 +196,14 @@ class GenerationEndpoint:
             key = state.key_of(Headers(scope=scope).get("authorization"))
             found.complete = partial(self.complete_request, key=key)
             with state.admitted(key) as admission:
-                body = await read_json(scope, receive, state.settings)
+                body, size = await read_json_and_size(scope, receive, state.settings)
                 name = model_name(body)
                 async with AsyncExitStack() as held:
                     model = await client.unless_left(held.enter_async_context(state.models.lease(name)))
                     shown = name or state.models.cards()[0].name
                     if isinstance(model, Model):
                         state.uses(model)
-                    job = await self._job(found, model, shown, body, declared_size(scope), client)
+                    job = await self._job(found, model, shown, body, size, client)
                     if found.family is not None and isinstance(model, Model):
                         state.families[model] = found.family
                     state.metrics.observe("request_prepare_seconds", time.perf_counter() - begun, model=shown)
@@ -231,23 +229,16 @@ class GenerationEndpoint:
         model: Model | RemoteModel,
         shown: str,
         body: dict[str, Any],
-        size: int | None,
+        size: int,
         client: Client,
     ) -> Job | UpstreamJob:
         """Return the job of a body. `shown`: the name of the model. `size`: the number of bytes of the body."""
-        state, key = self._state, None
+        state = self._state
         making = partial(self._prepare, found, model, shown, self._url, body, state.settings)
         if isinstance(model, Model):
-            if self._prepare is prepare and self._url in _SELF_CONTAINED:
-                key = state.quick.key_of(self._url, shown, body, size)
-            if key is not None and state.quick.is_quick(key):
-                return making()
             translating = state.workers.translate(self._url, body, state.families.get(model), size)
             await client.unless_left(translating, cancels=False)
-        job, seconds = await client.unless_left(background.run(_timed, making), cancels=False)
-        if key is not None:
-            state.quick.add(key, seconds)
-        return job
+        return await client.unless_left(background.run(making), cancels=False)
 
     def _log_failure(self, error: Exception) -> None:
         """Log an error. The message of an `HttpError` is left out, because it may quote an answer."""
@@ -385,12 +376,6 @@ class GenerationEndpoint:
 def _is_incomplete(job: Job | UpstreamJob) -> bool:
     """Return whether a text of a job that has ended is not complete, because the request was cancelled."""
     return any(one is None for group in job.results for one in group)
-
-
-def _timed(making: Callable[[], Job | UpstreamJob]) -> tuple[Job | UpstreamJob, float]:
-    """Return the result of a function, and the processor time that this thread needed for it."""
-    begun = time.thread_time()
-    return making(), time.thread_time() - begun
 
 
 async def _send_json(body: dict[str, Any], send: Send) -> None:

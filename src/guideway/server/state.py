@@ -17,7 +17,6 @@ from guideway.server.constraint_workers import ConstraintWorkers
 from guideway.server.errors import HttpError
 from guideway.server.metrics import Metrics
 from guideway.server.models import ServedModels
-from guideway.server.quick import QuickBodies
 from guideway.server.settings import ServerSettings
 
 __all__ = ["LOG", "ServerState"]
@@ -36,7 +35,6 @@ class ServerState:
         ready: Whether the models are loaded.
         on_ready: Called in the thread of the event loop before `ready` is set.
         workers: Processes that translate large constraints.
-        quick: The bodies that are prepared in the thread of the event loop.
         families: By model: the notation of its replies, from its last request with tools or reasoning.
         failure: Why the models cannot be loaded; None: no error occurred.
         draining: Whether the server is stopping and takes no new requests.
@@ -54,7 +52,6 @@ class ServerState:
         self.metrics.gauge("prefix_cache_bytes", "Bytes of cached prefixes of the models.", self._prefix_bytes)
         self._models: WeakSet[Model] = WeakSet()
         self.workers = ConstraintWorkers(settings.constraint_workers)
-        self.quick = QuickBodies()
         self.families: WeakKeyDictionary[Model, Family] = WeakKeyDictionary()
         self._count, self._tokens = 0, 0
         self._of_key: Counter[str] = Counter()

@@ -371,6 +371,21 @@ def test_caches_are_valid_after_a_run_that_fails_at_a_layer(complete: int, folde
     assert not any(np.shares_memory(made, array) for made in outputs.arrays for array in batch.arrays)
 
 
+def test_inputs_are_kept_where_the_next_layer_is_smaller(folder: Path) -> None:
+    """The memory of a longer input is not used for a shorter output."""
+    graph = dataclasses.replace(OnnxEngine(folder)._graph, heads=(5, 5, 4, 4), channels=(4,) * 4)
+    pool, chance = Blocks(), np.random.default_rng(0)
+    start = onnx_cache.gather(graph, [None, None], pool, 8)
+    outputs = onnx_cache.CacheOutputs.of(graph, start, 2, 8, pool, in_place=True)
+    for array in outputs.arrays:
+        array[...] = chance.normal(size=array.shape)
+    batch = outputs.done()
+    kept = [array.copy() for array in batch.arrays]
+    onnx_cache.CacheOutputs.of(graph, batch, 2, 9, pool, in_place=True)
+    for array, old in zip(batch.arrays, kept, strict=True):
+        assert np.array_equal(array, old)
+
+
 def test_a_failed_run_leaves_the_caches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = OnnxEngine(folder)
     _, caches = engine.forward([IDS[:3], IDS[3:6]], [None, None])

@@ -75,7 +75,11 @@ class CacheOutputs:
         sizes = [math.prod(shape) * kind.itemsize for shape in shapes]
         if in_place and isinstance(past, GrowingBatch) and past.blocks:
             moved = past.blocks[:-_LAYER]
-            if all(block.size >= size for block, size in zip(moved, sizes[_LAYER:], strict=True)):
+            # Each output must be longer than the input in its memory, whose last values `_mark` would otherwise replace.
+            if all(
+                old.nbytes < size <= block.size
+                for old, block, size in zip(past.arrays, moved, sizes[_LAYER:], strict=False)
+            ):
                 spare = past.spare or [pool.block(size) for size in sizes[:_LAYER]]
                 if all(block.size >= size for block, size in zip(spare, sizes, strict=False)):
                     blocks = [*spare, *moved]
