@@ -143,8 +143,13 @@ class RowRequests:
         """Return the input of the engine for a row: the columns of the row, messages and sampling parameters.
 
         All values of a column have one type, as Arrow requires. A row without a valid request gets a request for one
-        token, and its error is stored in the column `guideway_error`, which `after` reads. If `on_error` is "raise",
-        the error is raised.
+        token, and its error is stored in the column `guideway_error`, which `after` reads. Columns of the row named
+        `messages`, `sampling_params` or `guideway_error` are replaced.
+
+        Raises:
+            EngineError: This process has other versions than the driver.
+            GuidewayError: `on_error` is "raise", and the row has no valid request.
+            KeyError: The row has no column `id_column`.
         """
         compare(versions(), self.expected, "this process")
         error: str | None = None

@@ -153,7 +153,7 @@ def constraint_at(param: str, make: Callable[[], Any]) -> Any:
     try:
         made = make()
         if made is not None:
-            check_lowering(of(made))  # raises the errors of unsupported and contradictory keywords
+            check_lowering(of(made))  # raises the errors of lowering; only `compile` finds that no text fits
         return made
     except ConstraintError as error:
         place = error.place or ""

@@ -31,7 +31,7 @@ _MAX_CONTENTS = 65_536  # entries of 16 + 16 bytes; about 10 MB with overhead
 class _Content(pickle.Pickler):
     """Pickles plain data; raises `TypeError` for other values.
 
-    An object that occurs several times is written once. The pickler recurses in C, so the caller must limit the
+    A text or container that occurs several times as one object is written once. The pickler recurses in C, so the caller must limit the
     nesting.
     """
 

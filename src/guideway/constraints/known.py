@@ -336,10 +336,12 @@ class DeferredLowering:
     """The value of `Grammar.ahead`."""
 
     def _prepare(self, *parts: Constraint[Any]) -> None:
-        """Lower the constraint, unless the disk has its program. The constructor calls this last.
+        """Load the program from the disk, or lower the constraint if none is found. The constructor calls this last.
+
+        The disk is not searched for a constraint that is small (`programs.LOOK_BYTES`) or has no `_stable`.
 
         Args:
-            parts: The constraints inside it.
+            parts: The constraints inside it. Their times of lowering count as its own.
         """
         key = self.__dict__.get("_stable")
         if key is None:  # the program will not be stored, so no time is measured

@@ -165,7 +165,8 @@ class PythonType(Constraint[T_co]):
 
         Raises:
             InvalidTextError: Pydantic rejects the text for this type, a validator of the type rejects it, or a verbatim
-                string is not in the source text. In the first two cases, the message is that of Pydantic, with the text.
+                string is not in the source text. The message is that of Pydantic, with the beginning of the text. With a
+                source text and a verbatim string, the JSON Schema is checked first, as by `JsonSchema.parse`.
         """
         from pydantic import ValidationError
 

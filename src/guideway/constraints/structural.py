@@ -92,7 +92,7 @@ def same(one: Structured, other: Structured) -> bool:
 
 
 def content_hash(source: Structured) -> int:
-    """Return a hash that is equal for constraints with equal content."""
+    """Return a hash that is equal for constraints of one class with equal content."""
     done: dict[int, int] = {}
     contents: dict[int, Any] = {}
     todo = [source]

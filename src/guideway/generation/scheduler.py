@@ -191,7 +191,9 @@ class Row:
 
     @property
     def divergence(self) -> Divergence | None:
-        """The first token of the output that the token budget changed; None: there is none.
+        """The first position of the output at which the token budget changed the token; None: there is none.
+
+        It has the token that was replaced. With banned strings, it is provisional until the row is over.
 
         If the row was resumed and has `earlier`, this is `earlier`. Exception: with `halt_on_divergence`, it is the
         first token changed since the row was resumed, before which the row halts, and `earlier` only if there is none.

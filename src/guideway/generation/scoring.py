@@ -49,7 +49,7 @@ def score(model: AnyModel, prompt: Prompts, options: Sequence[str], *, end: bool
 def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = False, batch_size: int = BATCH) -> Any:
     """Compute the exact probability of each option after a prompt. Nothing is sampled.
 
-    Options with common first tokens share passes of the model. An option counts only with the tokens that the tokenizer
+    With a local model, options with common first tokens share passes. An option counts only with the tokens that the tokenizer
     encodes it to; other tokens with the same text do not count.
 
     Args:
@@ -80,7 +80,7 @@ def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = F
     found = np.zeros(len(spelled))
     waiting: list[tuple[Session, int, list[int]]] = [(root, 0, list(range(len(spelled))))]
     while waiting:
-        # The longest sequences first, so that the stack remains small.
+        # Those added last first, so that the stack remains small.
         some = [waiting.pop() for _ in range(min(batch_size, len(waiting)))]
         feed_all([session for session, _, _ in some])
         for session, depth, members in some:

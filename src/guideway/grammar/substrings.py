@@ -2,10 +2,11 @@
 
 Options limit the substrings to whole words, allow letters in either case, and normalise white space.
 
-Letters, digits, combining marks and connector punctuation such as `_` form words. Most other characters are words by
-themselves, and so are letters of scripts without spaces between words (Han, kana, Thai, …). With `word_boundaries`, a
-substring begins and ends at word boundaries, but not with white space. There is no boundary between a character other
-than white space and its combining marks, or inside an emoji of several code points.
+Letters, digits, combining marks, connector punctuation such as `_` and regional indicators (flags) form words. Most
+other characters are words by themselves, and so are letters and digits of scripts without spaces between words (Han,
+kana, Thai, …). Control characters count as white space. With `word_boundaries`, a substring begins and ends at word
+boundaries, but not with white space. There is no boundary between a character other than white space and its combining
+marks or joiners (U+200C, U+200D), after a joiner, or inside an emoji of several code points.
 """
 
 from __future__ import annotations

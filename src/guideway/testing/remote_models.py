@@ -82,7 +82,7 @@ def remote_contract(make: Callable[[str], RemoteModel], *, key: str = "") -> Non
 
 
 def _answers(model: RemoteModel, provider: Provider) -> None:
-    """Check values, streams, characters that are divided between chunks, and numbers of tokens."""
+    """Check values, streams, characters that are divided between pieces of a stream, reasoning, and numbers of tokens."""
     for what, answer in (
         ("a correct answer", Answer(TEXT)),
         ("an answer in single bytes", Answer(TEXT, chunk=1, split_bytes=1)),

@@ -103,10 +103,13 @@ def _state(inner: Watch | None, slow: Any) -> object:
 
 
 def _over_sentencepiece(slow: Any, added: Sequence[sentencepiece.Added]) -> sentencepiece.SentencePiece:
-    """Return the backend of a slow tokenizer that contains a sentencepiece model (`sp_model`), with its added tokens.
+    """Return the backend of a slow tokenizer that contains a sentencepiece model (`sp_model`).
+
+    Of its added tokens, those that are special or whose ids are outside the model are added to the model.
 
     Raises:
-        UnsupportedTokenizerError: The tokenizer and the sentencepiece model have different ids.
+        UnsupportedTokenizerError: An id that is no added token has another text in the model, or the model writes a
+            space at the end of a piece.
     """
     size = slow.sp_model.get_piece_size()
     replaced = {token.id for token in added}

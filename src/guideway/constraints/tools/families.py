@@ -18,21 +18,21 @@ class Family:
     """How a model family writes replies with tool calls.
 
     A reply is text, or text followed by `opening`, calls with `separator` between them, and `closing`. A call is
-    `prefix`, name, `middle`, arguments and `suffix`.
+    `prefix`, name, `middle`, arguments and `suffix`. With an empty `trigger`, or with `answer`, no text precedes the calls.
 
     Attributes:
         prefix: The text before the name of a call.
         middle: The text between name and arguments.
         suffix: The text after the arguments.
-        trigger: The text with which the first call begins. The text before the calls does not contain it. "": a reply
-            with calls has no text before them, and its beginning matches `begins`.
+        trigger: The text with which `opening` begins, or the first call if `opening` is empty. The text before the calls
+            does not contain it. "": a reply with calls has no text before them, and its beginning matches `begins`.
         opening: The text before the first call.
         separator: The text between two calls.
         closing: The text after the last call.
         begins: The pattern that the beginning of a reply with calls matches, if `trigger` is "".
         lead: A text that may precede the calls.
-        call_id: The texts before and after the id of a call, which has nine letters and digits. The id follows the
-            name; in a call that is a JSON object, it follows the arguments. None: calls have no id.
+        call_id: The texts before and after the id of a call. The id may be missing; it has nine letters and digits. It
+            follows the name; in a call that is a JSON object, it follows the arguments. None: calls have no id.
         arguments: "json" (one JSON object), "pairs" (keys and values between the texts of `pair`: strings without
             quotes, other values as JSON) or "python" (keyword arguments).
         pair: Three texts: before a key, between key and value, and after a value.

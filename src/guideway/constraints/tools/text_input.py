@@ -25,13 +25,14 @@ _BEFORE, _AFTER = '{"input": "', '"}'
 
 
 class TextInput(Constraint[dict[str, str]]):
-    """The JSON object `{"input": text}` whose text fits a constraint. The value is the object.
+    """The JSON object `{"input": text}`, in this spelling, whose text fits a constraint. The value is the object.
 
     Args:
         text: The constraint of the text: a pattern or a grammar.
 
     Raises:
-        UnsupportedError: The constraint has JSON values or special tokens. They cannot be written inside a JSON string.
+        UnsupportedError: The grammar of the constraint has nodes for JSON objects, arrays or numbers, texts that are
+            already escaped for JSON, or special tokens. They are not translated to the inside of a JSON string.
     """
 
     def __init__(self, text: Constraint[Any]) -> None:

@@ -154,7 +154,8 @@ class Tool:
             return f"expected a JSON object, found {text[:80]}"
         required, known = schema.get("required", ()), schema.get("properties", {})
         missing = [key for key in required if key not in arguments]
-        extra = [key for key in arguments if key not in known] if schema.get("additionalProperties") is False else []
+        is_closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
+        extra = [key for key in arguments if key not in known] if is_closed else []
         found = (("missing required arguments:", missing), ("unknown arguments:", extra))
         problems = [f"{what} {', '.join(map(repr, keys))}" for what, keys in found if keys]
         if problems:

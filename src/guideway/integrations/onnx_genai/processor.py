@@ -17,7 +17,10 @@ __all__ = ["ConstrainedLogits", "logits_processor"]
 
 
 class ConstrainedLogits(Chained):
-    """The processor that `logits_processor` returns. `forced`: the number of tokens that were fed and not drawn."""
+    """The processor that `logits_processor` returns.
+
+    `forced`: the number of forced tokens that `step` has appended since the last `reset`; `rewind_to` does not reduce it.
+    """
 
     def __init__(self, processor: Processor, before: Sequence[Function], count: int, tokenizer: Tokenizer) -> None:
         super().__init__(processor, before)

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, unquote_plus, urlsplit
 
 from guideway.errors import (
     AuthenticationError,
@@ -374,13 +374,13 @@ def late_error(provider: str) -> ConnectionLostError:
 
 
 def _secrets_in_url(url: str) -> list[str]:
-    """Return the password and the query values of a URL, each as it is written and with percent-encoding decoded."""
+    """Return the password and the query values of a URL, each as it is written and decoded."""
     try:
         parts = urlsplit(url)
-        found = [parts.password or "", *(value for _, value in parse_qsl(parts.query))]
+        found = [parts.password or "", *(one.partition("=")[2] for one in parts.query.split("&"))]
     except ValueError:
         return []
-    return [*found, *map(unquote, found)]
+    return [*found, *map(unquote, found), *map(unquote_plus, found)]
 
 
 def _is_status(value: Any) -> bool:

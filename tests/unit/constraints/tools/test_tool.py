@@ -100,6 +100,22 @@ def test_an_impossible_schema_names_the_tool() -> None:
         gw.compile(gw.ToolCalls(tools, choice="wrong"), gw.load("tiny").vocabulary)
 
 
+def test_arguments_that_a_pattern_allows_are_not_called_unknown() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}},
+        "patternProperties": {"^x_": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    tool = gw.Tool("f", schema)
+    with pytest.raises(gw.errors.InvalidTextError) as found:
+        gw.ToolCalls([tool], family="hermes").parse(
+            '<tool_call>\n{"name": "f", "arguments": {"n": "a", "x_1": 1}}\n</tool_call>'
+        )
+    assert "unknown arguments" not in str(found.value)
+    assert "/n" in str(found.value)
+
+
 def test_many_tools_with_large_schemas() -> None:
     """200 tools with 1 MB of schemas: below 2 seconds of CPU time."""
     rng = random.Random(3)

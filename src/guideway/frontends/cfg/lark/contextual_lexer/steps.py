@@ -359,7 +359,7 @@ class Steps:
         return _Assembled(self, accepted, contexts).graph(run)
 
     def _is_free(self, accepted: Accepted, pending: Pending) -> bool:
-        """Return whether any sequence of ignored terminals may follow a position."""
+        """Return whether every text that consists of ignored terminals may follow a position, however it is divided."""
         key = accepted, pending
         if key not in self._gaps:
             if self._gap is None:
