@@ -26,7 +26,7 @@ public:
         const std::uint32_t* from = at(id, words);
         return {from, from + words};
     }
-    // The same, valid until the next call: to be changed, then interned.
+    // A copy of a record to be changed and interned. It is valid until the next call of `draft`.
     std::vector<std::uint32_t>& draft(std::uint32_t id, std::size_t words) {
         const std::uint32_t* from = at(id, words);
         draft_.assign(from, from + words);

@@ -33,7 +33,7 @@ private:
     MachineCore& core_;
     Machine& machine_;
     ObjectRules& rules_;
-    struct Entered {  // where keys were entered lately, and as what
+    struct Entered {  // the configurations at the beginning of a key, at one place (node, register and frame)
         Config place{kDone, 0, 0, 0};
         Configs keys;
     };

@@ -14,8 +14,8 @@ namespace guideway {
 namespace {
 
 constexpr std::uint64_t kTaskWork = 10;
-constexpr std::size_t kMaxSpans = 2048;            // maximum number of tokens of keys that are kept as spans; more become a row
-constexpr std::uint32_t kAnyEntries = 0xffffffff;  // in a ResultKey: the result holds for all registers of the object
+constexpr std::size_t kMaxSpans = 2048;             // maximum number of tokens of keys that are kept as spans; more become a row
+constexpr std::uint32_t kAnyRegister = 0xffffffff;  // in a ResultKey: the result holds for all registers of the object
 
 }  // namespace
 
@@ -159,7 +159,7 @@ bool MaskBuilder::take_summary(Machine& machine, const Task& task) {
         (phase != Phase::after && phase != Phase::colon))
         return false;
     const bool any_register = phase == Phase::colon && !k.bounded;
-    const ResultKey key{task.trie, k.id, c.state, any_register ? kAnyEntries : c.regs};
+    const ResultKey key{task.trie, k.id, c.state, any_register ? kAnyRegister : c.regs};
     const ComponentSummary* known = at_->summaries.find(key);
     if (known) {
         results_.counters.hits.fetch_add(1, std::memory_order_relaxed);

@@ -46,7 +46,7 @@ private:
     // Walks the nodes [begin, end) from a position. `whole_of`: they are all the nodes below this one.
     void run(std::uint32_t begin, std::uint32_t end, const StringTrie::Step& start, std::optional<std::uint32_t> whole_of) {
         const std::size_t above = begin < end ? x_.depth[begin] - 1u : 0;
-        thread_local std::vector<Level> kept;  // its memory: most walks are short
+        thread_local std::vector<Level> kept;  // reused, so that a walk allocates no memory
         std::vector<Level>& path = kept;
         path.assign(1, {start, 0, wanted(start, true), {}});
         if (whole_of) path[0].leap = ChildFilter(x_, *whole_of, path[0].wanted);

@@ -26,6 +26,7 @@ public:
     SuffixTries(const TokenTrie& trie, std::uint32_t longest, Fuel& work)
         : trie_(trie), longest_(longest), fuel_(work), all_{&trie, {{1, trie.size(), 0}}} {}
 
+    // Its nodes. The reference is valid until `sweep` or `clear`.
     const TrieForest& forest(std::uint32_t id) const { return id == kVocabularyTrie ? all_ : kept_[id - 1]->forest; }
     // Bytes of its longest text.
     std::uint32_t reach(std::uint32_t id) const { return id == kVocabularyTrie ? longest_ : kept_[id - 1]->reach; }

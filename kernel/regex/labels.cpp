@@ -80,16 +80,17 @@ std::uint32_t last_label(ExprTable& exprs, ExprId e, bool further, Emptiness* em
         return wanted || x.b ? exprs.strings().last_label_below(x.a, x.b) : exprs.strings().last_label(x.a);
     };
     std::uint32_t made = kNoLabel;
-    std::vector<std::pair<ExprId, bool>> others;  // of an alternation: most sets of names have none
+    std::vector<std::pair<ExprId, bool>> others;  // parts of alternations that are still to be examined
     for (bool wanted = further;; std::tie(e, wanted) = others.back(), others.pop_back()) {
         for (; exprs[e].labelled && exprs[e].op == Op::concatenation; e = exprs[e].b) wanted = wanted && !has_more(exprs[e].a);
         const Expr x = exprs[e];
         std::uint32_t found = kNoLabel;
-        if (!x.labelled) {
-        } else if (x.op == Op::label && !wanted) found = x.a;
-        else if (x.op == Op::strings) found = of_words(x, wanted);
-        else if (x.op == Op::alternation)
-            for (ExprId p : exprs.parts(x)) others.emplace_back(p, wanted);
+        if (x.labelled) {
+            if (x.op == Op::label && !wanted) found = x.a;
+            else if (x.op == Op::strings) found = of_words(x, wanted);
+            else if (x.op == Op::alternation)
+                for (ExprId p : exprs.parts(x)) others.emplace_back(p, wanted);
+        }
         if (found != kNoLabel) made = made == kNoLabel ? found : std::max(made, found);
         if (others.empty()) return made;
     }

@@ -117,8 +117,9 @@ B = TypeVar("B", bound=RowBatch)
 
 @dataclass(eq=False)
 class ArrayBatch:
-    """A batch in which the keys and values of no token are modified. Each run makes new arrays, except for a
-    `GrowingBatch` of ONNX Runtime.
+    """A batch in which the keys and values of no token are modified.
+
+    Each run makes new arrays, except for a `GrowingBatch` of ONNX Runtime.
 
     Attributes:
         ops: As in `RowBatch`.
