@@ -143,8 +143,8 @@ class RowRequests:
         """Return the input of the engine for a row: the columns of the row, messages and sampling parameters.
 
         All values of a column have one type, as Arrow requires. A row without a valid request gets a request for one
-        token, and its error is stored in the column `guideway_error`, which `after` reads. Columns of the row named
-        `messages`, `sampling_params` or `guideway_error` are replaced.
+        token, and its error is stored in the column `guideway_error`, which `after` reads. A column whose name the
+        engine also uses, such as `prompt`, gets the prefix `guideway_input_`, which `after` removes.
 
         Raises:
             EngineError: This process has other versions than the driver.
@@ -170,16 +170,17 @@ class RowRequests:
             params["max_tokens"] = 1
         elif document is not None:
             params["structured_outputs"] = {"grammar": document}
-        return {**row, "messages": messages, "sampling_params": params, _ERROR: error}
+        kept = {f"guideway_input_{name}" if name in _OF_ENGINE else name: value for name, value in row.items()}
+        return {**kept, "messages": messages, "sampling_params": params, _ERROR: error}
 
     def after(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return the columns of the result: those of the input, the value and, if `on_error` is "column", the error."""
-        kept = {name: value for name, value in row.items() if name not in _OF_ENGINE}
+        kept = {_RENAMED.get(name, name): value for name, value in row.items() if name not in _OF_ENGINE}
         error = row.get(_ERROR) or row.get("__inference_error__") or None
         value: Any = None
         if error is None:
             try:
-                value = self.value(row, row["generated_text"])
+                value = self.value(kept, row["generated_text"])
             except GuidewayError as problem:
                 if self.on_error == "raise":
                     raise
@@ -217,6 +218,8 @@ _OF_ENGINE = frozenset(
     )
 )
 """Columns that `ray.data.llm` or `before` adds to a row; `after` removes them."""
+_RENAMED = {f"guideway_input_{name}": name for name in _OF_ENGINE}
+"""The names of columns of the input, by those that `before` gives them."""
 
 
 # -- versions

@@ -88,6 +88,14 @@ def test_a_row_after_the_engine() -> None:
         strict.after({**row, "generated_text": "{"})
 
 
+def test_columns_whose_names_the_engine_uses_are_kept() -> None:
+    work = rows(gw.JsonSchema(SCHEMA), prompt="{prompt}")
+    given = {"prompt": "a", "metrics": 3, "guideway_input_n": 1}
+    of_engine = {"prompt": "<user>a", "metrics": {"time": 0.1}, "generated_text": '{"ok": true}'}
+    made = work.after({**work.before(given), **of_engine})
+    assert made == {**given, "out": {"ok": True}, "out_error": None}
+
+
 def test_a_row_without_a_valid_request() -> None:
     work = rows(gw.Regex("a"), constraint_column="rule")
     made = work.before({"text": None, "rule": None})
