@@ -27,8 +27,12 @@ def explain(
     type_name: TypeOption = None,
     regex: RegexOption = None,
     grammar: GrammarOption = None,
-    profile: Annotated[str, typer.Option(help='"generation" or "exact".')] = "generation",
-    formats: Annotated[str, typer.Option(help='"known", "strict" or "annotate".')] = "known",
+    profile: Annotated[
+        str | None, typer.Option(help='For a schema file: "generation", the default, or "exact".')
+    ] = None,
+    formats: Annotated[
+        str | None, typer.Option(help='For a schema file: "known", the default, "strict" or "annotate".')
+    ] = None,
     dialect: Annotated[
         str | None, typer.Option(help='If the schema has no $schema: "draft-04" to "draft-07", "2019-09", "2020-12".')
     ] = None,
@@ -45,13 +49,19 @@ def explain(
     if (schema is not None) + (type_name is not None) + (regex is not None) + (grammar is not None) != 1:
         raise InvalidConstraintError("give one of a schema file, --type, --regex and --grammar")
     if schema is not None:
-        options: dict[str, Any] = {"profile": profile, "formats": formats, "dialect": dialect, "examples": examples}
+        chosen = {"profile": profile, "formats": formats, "dialect": dialect}
+        options: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
         try:
-            found = explain_schema(read_file(schema), resources=read_resources(resource), **options)
+            found = explain_schema(read_file(schema), resources=read_resources(resource), examples=examples, **options)
         except ConstraintError as error:
             raise InvalidConstraintError(f"{schema}: {error}", error.place) from error
         _report(console, str(schema), found, as_json)
         return
+    for option, value in (("--profile", profile), ("--formats", formats), ("--dialect", dialect)):
+        if value is not None:
+            raise InvalidConstraintError(f"{option} is for a schema file")
+    if resource:
+        raise InvalidConstraintError("--resource is for a schema file")
     source = of(
         constraint_of(regex=regex, type_name=type_name, schema=None, choice=None, format_name=None, grammar=grammar)
     )

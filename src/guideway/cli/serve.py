@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,7 +47,10 @@ def serve(
         str | None,
         typer.Option(help='The memory for all models, such as "24GB". Models are then loaded when they are requested.'),
     ] = None,
-    keep: Annotated[float, typer.Option(min=0, help="With --memory: seconds until an idle model is unloaded.")] = 600,
+    keep: Annotated[
+        float | None,
+        typer.Option(min=0, help="With --memory: seconds until an idle model is unloaded; 600 by default."),
+    ] = None,
     pin: Annotated[list[str] | None, typer.Option(help="With --memory: a model that is never unloaded.")] = None,
     max_num_seqs: Annotated[int, typer.Option(min=1, help="The maximum number of sequences that run together.")] = 64,
     constraint_workers: Annotated[
@@ -74,6 +78,10 @@ def serve(
     options = {name: value for name, value in given.items() if value is not None}
     if not model and not upstream:
         raise UsageError("give --model or --upstream")
+    if not upstream:
+        _refuse("--upstream", {"--dialect": dialect, "--formatter": formatter})
+    if memory is None:
+        _refuse("--memory", {"--keep": keep, "--pin": pin or None})
     sources = server.parse_models(model or ())
     pinned = set(pin or ())
     if wrong := sorted(pinned - set(sources)):
@@ -85,7 +93,7 @@ def serve(
         for name, source in sources.items()
     }
     try:
-        pool = Pool(memory, specs, keep=keep)
+        pool = Pool(memory, specs) if keep is None else Pool(memory, specs, keep=keep)
     except ValueError as error:
         raise UsageError(str(error).replace("budget must", "--memory must")) from None
     preload = list(sources) if memory is None else sorted(pinned)
@@ -105,3 +113,10 @@ def serve(
     parts += [server.upstream_models(one, remote_options) for one in upstream or ()]
     models = parts[0] if len(parts) == 1 else server.JoinedModels(*parts)
     server.serve(models, settings, host=host, port=port, quiet=quiet)
+
+
+def _refuse(needed: str, given: Mapping[str, object]) -> None:
+    """Raise `UsageError` if an option is given (not None) that has no effect without the option `needed`."""
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"{option} has no effect without {needed}")

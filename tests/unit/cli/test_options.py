@@ -59,6 +59,22 @@ def test_options_of_endpoints_are_refused_for_a_local_model(run: Run, option: st
     assert (code, f"{option} is for models served by an API" in err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (("serve", "--model", "tiny", "--dialect", "vllm"), "--dialect has no effect without --upstream"),
+        (("serve", "--model", "tiny", "--formatter", "tiny"), "--formatter has no effect without --upstream"),
+        (("serve", "--model", "tiny", "--keep", "3"), "--keep has no effect without --memory"),
+        (("serve", "--model", "tiny", "--pin", "tiny"), "--pin has no effect without --memory"),
+        (("explain", "--regex", "a", "--profile", "exact"), "--profile is for a schema file"),
+        (("explain", "--regex", "a", "--resource", "name.json"), "--resource is for a schema file"),
+    ],
+)
+def test_options_without_effect_are_refused(run: Run, command: tuple[str, ...], message: str) -> None:
+    code, _, err = run(*command)
+    assert (code, message in err) == (2, True), err
+
+
 def test_a_context_size_limits_the_text(run: Run) -> None:
     code, _, err = run("generate", "x", "--regex", "a{60}", "--context-size", "40", *MODEL)
     assert (code, "the context has room for" in err) == (2, True)
