@@ -13,7 +13,8 @@ _SPACE = re.compile(r"[ \t\r\n,:]*")
 _IN_STRING = re.compile(r'[^"\\]*')
 _IN_SCALAR = re.compile(r"[^,\]} \t\r\n]*")
 _WHOLE = re.compile(  # the part of a string without an incomplete escape or half of a surrogate pair at its end
-    r"(?:[^\\]+|\\[^u]|\\u(?![dD][89abAB])[0-9a-fA-F]{4}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4})*"
+    r"(?:[^\\]+|\\[^u]|\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?=[^\\]|\\[^u]|\\u[^dD]|\\u[dD][^c-fC-F])))*"
 )
 
 

@@ -87,6 +87,19 @@ def test_lone_surrogates_do_not_stop_the_value() -> None:
     assert reader.root == ["\ud834x", "\udd1e", 1]
 
 
+def test_text_after_a_lone_surrogate_is_shown_at_once() -> None:
+    reader = PartialReader(lambda key, entry: None)
+    shown = []
+    for char in '["\\ud834ab\\ud834\\n\\ud834\\u00e9\\ud834\\ud834\\udd1e':
+        reader.push(char)
+        assert len(reader._rest) <= 12
+        shown.append((reader.root or [""])[0])
+    grown = list(dict.fromkeys(one for one in shown if one))
+    high = "\ud834"
+    added = ["a", "b", f"{high}\n", high, "é", high, "𝄞"]
+    assert grown == [f"{high}{''.join(added[: n + 1])}" for n in range(len(added))]
+
+
 def test_long_strings_take_linear_work() -> None:
     reader = PartialReader(lambda key, entry: None)
     reader.push('["')
