@@ -129,9 +129,11 @@ def _program(constraint: object, content: bytes | None, size: int) -> tuple[byte
         return known._stored, None, known._ahead
     made = source.grammar()
     program = encode(made)
-    key = content or (None if known is None else known.__dict__.get("_stable"))
+    key = content
+    if key is None and known is not None and (key := known.__dict__.get("_stable")) is not None:
+        size = known._size
     if key is not None:
-        programs.store(key, program, time.thread_time() - start + (0.0 if known is None else known._seconds))
+        programs.store(key, size, program, time.thread_time() - start + (0.0 if known is None else known._seconds))
     return program, made, made.ahead
 
 

@@ -39,15 +39,16 @@ def load(content: bytes, size: int) -> bytes | None:
     return None if found is None else bytes(found)
 
 
-def store(content: bytes, program: bytes, seconds: float) -> None:
-    """Store a program on disk, if its creation took at least `STORE_SECONDS`.
+def store(content: bytes, size: int, program: bytes, seconds: float) -> None:
+    """Store a program on disk, if `load` searches for it and its creation took at least `STORE_SECONDS`.
 
     Args:
         content: As for `load`.
+        size: As for `load`.
         program: The program.
         seconds: The processor time of its creation.
     """
-    files = disk.cache() if seconds >= STORE_SECONDS else None
+    files = disk.cache() if size >= LOOK_BYTES and seconds >= STORE_SECONDS else None
     if files is not None and (key := _file_key(content)) is not None:
         files.put(_KIND, key, program)
 

@@ -116,6 +116,17 @@ def test_another_process_finds_the_program(kind: str, monkeypatch: pytest.Monkey
         assert gw.compile(source, BYTES, cache=False).matcher() is not None
 
 
+def test_only_programs_that_are_searched_for_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "STORE_SECONDS", 0.0)
+    monkeypatch.setattr(programs, "LOOK_BYTES", 200)
+    files = disk.cache()
+    assert files is not None
+    for stored, source in ((False, gw.JsonSchema({"type": "integer"})), (True, gw.JsonSchema(schema()))):
+        before = files.statistics.writes
+        gw.compile(source, BYTES)
+        assert files.statistics.writes == before + stored
+
+
 COUNT = """
 import sys
 import guideway as gw
