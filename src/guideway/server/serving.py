@@ -6,6 +6,7 @@ import gc
 import ipaddress
 import json
 import logging
+import math
 import signal
 import socket
 import sys
@@ -146,7 +147,7 @@ def serve(
         log_config=None,
         access_log=False,
         lifespan="on",
-        timeout_graceful_shutdown=int(settings.drain_seconds),
+        timeout_graceful_shutdown=math.ceil(settings.drain_seconds),
         server_header=False,
         date_header=False,
     )
