@@ -146,17 +146,10 @@ std::uint16_t DfaTable::after_continuation(ExprPool& pool, std::uint16_t number)
 }
 
 void DfaTable::begin() {
-    if (full()) drop();
-    if (stable_sets_ && stable_sets_->full()) clear();
-    if (stable_sets_) stable_sets_->begin();
+    if (full()) clear();
 }
 
 void DfaTable::clear() {
-    drop();
-    stable_sets_.reset();
-}
-
-void DfaTable::drop() {
     states_.clear();
     steps_.clear();
     slots_.clear();
