@@ -102,5 +102,5 @@ def reply_of(request: BatchRequest, family: Family | None) -> Constraint[Any] | 
     if answer is not None or thoughts is None:
         return answer
     if any(request.options.get(name) for name in ("stop", "stop_token_ids")):
-        return None  # stop strings are not supported with a constraint
+        return None  # stop strings and stop tokens are refused with a constraint; the reasoning stays in the text
     return ToolCalls([], family=family, choice="none")

@@ -1,6 +1,7 @@
 """Caches the digest of the program of a constraint, so that a known constraint is not lowered again.
 
-Constraints are immutable, and types are assumed to be. So they are cached by identity, with weak references. If
+Constraints are immutable, and types are assumed to be until the day ends: the texts of some types, such as
+`FutureDate`, depend on the date. So they are cached by identity, with weak references. If
 `constraints/known.py` finds that constraints are equal, they share their `__dict__`, which stores the digest as well. A
 schema given as a dict can be modified, so it is cached by its content. There are two keys of content. `quick_key`
 digests a pickle, which takes some microseconds. But the pickles of equal values can differ, so this key is used only
@@ -16,11 +17,11 @@ import threading
 import weakref
 from collections import OrderedDict
 from functools import partial
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from guideway._kernel import nests_deeper
 from guideway.constraints import Constraint
-from guideway.constraints.known import content_key, in_library
+from guideway.constraints.known import content_key, day, in_library
 from guideway.jsontext.copying import MAX_C_DEPTH
 
 __all__ = ["ProgramMemo", "content_key", "quick_key"]
@@ -56,6 +57,24 @@ def quick_key(constraint: object) -> tuple[bytes, int] | None:
     return hashlib.blake2b(data, digest_size=16).digest(), len(data)
 
 
+class _Entry(NamedTuple):
+    """The digest of a constraint's or type's program, with the Pydantic schema and the day for which it was made."""
+
+    reference: weakref.ref[object]
+    marker: object
+    day: int
+    digest: bytes
+
+    def is_of(self, constraint: object) -> bool:
+        """Return whether the program is still that of the constraint or type, which `reference` refers to."""
+        return not isinstance(constraint, type) or (self.marker is _marker(constraint) and self.day == day())
+
+
+def _marker(constraint: object) -> object:
+    """Return an object that is another one after Pydantic has rebuilt a model; None for what is not a model."""
+    return getattr(constraint, "__pydantic_core_schema__", None)
+
+
 class ProgramMemo:
     """Caches the digests of the programs of constraints."""
 
@@ -65,14 +84,14 @@ class ProgramMemo:
 
     def clear(self) -> None:
         """Remove all entries."""
-        self._by_identity: dict[int, tuple[weakref.ref[object], object, bytes]] = {}
+        self._by_identity: dict[int, _Entry] = {}
         self._by_content: OrderedDict[bytes, bytes] = OrderedDict()
 
     def of_object(self, constraint: object) -> bytes | None:
         """Return the digest of the program of a constraint or type; None: it is not known."""
         found = self._by_identity.get(id(constraint))
-        if found is not None and found[0]() is constraint and found[1] is _marker(constraint):
-            return found[2]
+        if found is not None and found.reference() is constraint and found.is_of(constraint):
+            return found.digest
         if isinstance(constraint, Constraint) and in_library(type(constraint)):
             digest: bytes | None = constraint._lowered_part().__dict__.get("_digest")
             return digest
@@ -102,16 +121,11 @@ class ProgramMemo:
             number, known = id(constraint), self._by_identity
             # `partial` holds `_forget`: when the interpreter exits, the name may be gone before the last constraint is.
             reference: weakref.ref[object] = weakref.ref(constraint, partial(_forget, known, number))
-            known[number] = (reference, _marker(constraint), digest)
+            known[number] = _Entry(reference, _marker(constraint), day(), digest)
             if isinstance(constraint, Constraint) and in_library(type(constraint)):
                 constraint._lowered_part().__dict__["_digest"] = digest
 
 
-def _forget(known: dict[int, tuple[weakref.ref[object], object, bytes]], number: int, gone: object) -> None:
-    if (found := known.get(number)) is not None and found[0] is gone:
+def _forget(known: dict[int, _Entry], number: int, gone: object) -> None:
+    if (found := known.get(number)) is not None and found.reference is gone:
         del known[number]
-
-
-def _marker(constraint: object) -> object:
-    """Return an object that is another one after Pydantic has rebuilt a model; None for what is not a model."""
-    return getattr(constraint, "__pydantic_core_schema__", None)

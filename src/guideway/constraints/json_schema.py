@@ -367,7 +367,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         """Lower the schema in a style.
 
         Returns:
-            The grammar, with placeholders for verbatim strings; and the schemas to check for misspelt keywords.
+            The grammar, with placeholders for verbatim strings; and the schemas that `findings` checks.
         """
         document = self._document
         plain = None if self._named else simple_dialect(document, self._dialect)

@@ -2,7 +2,8 @@
 
 The new object gets the `__dict__` of the cached one. This is possible because constraints are immutable. `shared` wraps
 the constructors of the constraints of this library. The key of a constructor call has the class and the arguments:
-plain values by content, classes and nested constraints by address.
+plain values by content, classes and nested constraints by address. If it has a class, it also has the day, because the
+texts of types such as Pydantic's `FutureDate` depend on it.
 
 `DeferredLowering` constraints are lowered at the end of the constructor, so that it reports errors. If the disk has the
 program of an equal constraint, the constraint is valid, and it is lowered only when its grammar is needed.
@@ -23,7 +24,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import reduce, wraps
-from time import thread_time
+from time import thread_time, time
 from typing import TYPE_CHECKING, Any, cast
 
 from guideway import caching, disk
@@ -36,7 +37,7 @@ from guideway.jsontext.copying import MAX_C_DEPTH
 if TYPE_CHECKING:
     from guideway.constraints.base import Constraint
 
-__all__ = ["DeferredLowering", "check_lowering", "content_key", "in_library", "shared", "states"]
+__all__ = ["DeferredLowering", "check_lowering", "content_key", "day", "in_library", "shared", "states"]
 
 MAX_BYTES = 32 << 20
 """The maximum size in bytes of all cached `__dict__` objects, as `_weight` estimates it."""
@@ -176,17 +177,18 @@ class _Arguments(pickle.Pickler):
 
     Plain data is written by content. A constraint is written as the address of its `__dict__`, which equal constraints
     share. A class is written as its address and that of its Pydantic schema. Other objects are written by content if
-    `_is_written` allows their class: parametrized types, patterns, and objects of this package. There may be
-    `MAX_REDUCED` of them. Raises `TypeError` for all other values.
+    `_is_written` allows their class: parametrized types, patterns, and objects of `guideway.constraints`. At most
+    `MAX_REDUCED` of them are allowed. Raises `TypeError` for all other values.
 
-    A value that occurs several times is written each time. `held` has the objects whose addresses are written, and the
-    constraints and classes that have them as attributes.
+    A value that occurs several times is written each time. `held` keeps alive what is written by address: constraints
+    with their `__dict__`, and classes with their Pydantic schemas. `has_class`: whether a class was written.
     """
 
     def __init__(self, file: _Bounded) -> None:
         super().__init__(file, 5)
         self.fast = True
         self.held: list[object] = []
+        self.has_class = False
         self._seen: set[int] = set()
         self._reduced = 0
 
@@ -198,6 +200,7 @@ class _Arguments(pickle.Pickler):
             self._hold(seen, value, value.__dict__)
             return _reference, (id(value.__dict__),)
         if isinstance(value, type):
+            self.has_class = True
             marker = getattr(value, "__pydantic_core_schema__", None)  # another object after Pydantic rebuilds a model
             self._hold(seen, value, (marker,))
             return _reference, (id(value), id(marker))
@@ -240,7 +243,13 @@ def _key(kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[
         pickler.dump(given)
     except Exception:  # the constructor reports what is wrong
         return None
-    return written.getvalue(), pickler.held
+    key = written.getvalue()
+    return key + b"%d" % day() if pickler.has_class else key, pickler.held
+
+
+def day() -> int:
+    """Return the number of days since 1970 in UTC. Types whose texts depend on the date are lowered again each day."""
+    return int(time() // 86_400)
 
 
 def _stable_key(kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes | None:

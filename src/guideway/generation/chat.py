@@ -316,7 +316,7 @@ class Chat:
         return found
 
     async def astream(self, text: Content, output: object = None, **options: Any) -> AsyncIterator[str]:
-        """The async variant of `stream`: an async generator, without `value`.
+        """The async variant of `stream`: an async generator, so it has no attribute `value`.
 
         For a model served by an API, the whole text is one chunk.
         """
@@ -327,7 +327,7 @@ class Chat:
     async def astream_values(
         self, text: Content, output: object = None, **options: Any
     ) -> AsyncIterator[PartialValue[Any]]:
-        """The async variant of `stream_values`: an async generator, without `value`."""
+        """The async variant of `stream_values`: an async generator, so it has no attribute `value`."""
         with self._changing() as state:
             async for item in apieces(self._asked(state, text, output, options), values=True):
                 yield item

@@ -198,7 +198,7 @@ def distinct(
     Args:
         root: The expression.
         parts: Returns the parts of an expression that are visited.
-        known: The identities of expressions that are left out, together with their parts. The caller may add
+        known: The identities of expressions that are neither yielded nor searched for parts. The caller may add
             identities during the iteration.
     """
     seen = set[int]()

@@ -48,7 +48,7 @@ class Mirostat:
             raise ValueError(f"mirostat: expected target > 0 and rate >= 0, got {self.target} and {self.rate}")
 
     def cut(self, logits: Logits, limit: float) -> Logits:
-        """Truncate logits by `limit` (mu). The most probable token is always kept."""
+        """Truncate logits by `limit` (mu). At least one most probable token is always kept."""
         if self.version == 1:
             return top_k(logits, count_of(probabilities(logits), limit))
         bits = -np.log2(np.maximum(probabilities(logits), np.finfo(np.float64).tiny))

@@ -145,7 +145,7 @@ class UpstreamRequest:
             self.poke()  # ends `parts`, if it is waiting
 
     def poke(self) -> None:
-        """Make `parts` yield an empty list now, so that its consumer can act although no text has come."""
+        """Make `parts` yield an empty list, after the parts that are waiting; `EventStream` then sends a keep-alive."""
         self._parts.put_nowait(None)
 
     async def parts(self) -> AsyncGenerator[list[Part], None]:

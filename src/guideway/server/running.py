@@ -66,7 +66,7 @@ class ServedRequest:
         self._call.cancelled = True
 
     def poke(self) -> None:
-        """Make `parts` yield an empty list now, so that its consumer can act although no text has come."""
+        """Make `parts` yield now, even if no text has come; then the list is empty, and `EventStream` sends a keep-alive."""
         self._poked = True
         self._woken.set()
 

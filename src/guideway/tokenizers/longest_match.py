@@ -36,7 +36,7 @@ class LongestMatch:
     def _longest(self) -> dict[bytes, int]:
         """For each pair of bytes with which tokens begin, the length of the longest such token.
 
-        A token of one byte has an entry with the length 1.
+        A token of one byte is itself a key, with the length 1.
         """
         found: dict[bytes, int] = {}
         for token in self._ids:

@@ -201,7 +201,7 @@ MUTATIONS: dict[str, tuple[object, str, object]] = {
         automata, "quick_key", lambda c: (b"".join(map(str.encode, c)), 9) if type(c) is dict else None
     ),
     "key: every source is one": (memo.ProgramMemo, "of_object", lambda self, constraint: next(
-        (found[2] for found in self._by_identity.values()), None)),
+        (found.digest for found in self._by_identity.values()), None)),
     "nothing is found": (AutomatonCache, "get", lambda self, key: None),
     "the kept one is forgotten": (AutomatonCache, "put", lambda self, key, automaton, size: automaton),
     "clear: does nothing": (AutomatonCache, "clear", lambda self, **options: None),

@@ -8,8 +8,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pydantic
 import pytest
@@ -19,7 +20,11 @@ from guideway import caching, disk
 from guideway.constraints import known, programs
 from guideway.constraints.base import Literal
 from guideway.constraints.known import states
+from guideway.frontends.python_types import texts as texts_of_types
 from tests.helpers.byte_tokens import BYTES, accepts
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -200,6 +205,34 @@ def test_a_rebuilt_model_is_another_type() -> None:
     made.model_fields["field_0"].annotation = str
     made.model_rebuild(force=True)
     assert gw.constraints.PythonType(made).__dict__ is not first.__dict__
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: pydantic.FutureDate, lambda: gw.constraints.PythonType(list[pydantic.FutureDate])]
+)
+def test_types_that_depend_on_the_date_are_made_again_each_day(
+    make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def texts() -> set[str]:
+        made = gw.compile(make(), BYTES)
+        days = (f'"{start + timedelta(after)}"' for after in range(20))
+        return {text for text in days if accepts(made, text if make() is pydantic.FutureDate else f"[{text}]")}
+
+    class Today(date):
+        @classmethod
+        def today(cls) -> Self:
+            return cls.fromtimestamp(now[0])
+
+    now = [1_800_000_000.0]
+    start = date.fromtimestamp(now[0])
+    monkeypatch.setattr(known, "time", lambda: now[0])
+    monkeypatch.setattr(texts_of_types, "date", Today)
+    first = texts()
+    assert first == texts()
+    assert len(first) == 15
+    now[0] += 3 * 86_400
+    assert len(texts()) == 12
+    assert texts() < first
 
 
 def test_classes_of_users_share_nothing() -> None:

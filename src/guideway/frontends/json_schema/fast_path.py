@@ -160,7 +160,7 @@ class FastPath:
         todo: The worklist of both paths. An entry is a node number with a schema and its keywords, or the three
             arguments of `GeneralPath.define`.
         style: How JSON is written.
-        unusual: The schemas to check for misspelt keywords (keyword_warnings.py).
+        unusual: The schemas that keyword_warnings.py checks.
     """
 
     def __init__(

@@ -686,9 +686,10 @@ class SchemaGraph:
         return found
 
     def is_own(self, place: SchemaNode) -> bool:
-        """Return whether a place has the resource of the main document, and an empty dynamic scope.
+        """Return whether a place has the resource of the main document, an empty dynamic scope, and its own analysis.
 
-        False for places that `any_of`, `all_of` and `Expander._without_unevaluated` have added.
+        Places that `any_of`, `all_of` and `Expander._without_unevaluated` have added have another analysis, so it is
+        False for them.
         """
         return self._literals.get((id(place.schema), ())) == place.literal and place.resource is self.documents.main
 

@@ -97,8 +97,8 @@ class SharedNodes:
 
     Attributes:
         style: The style.
-        brackets: The punctuation of arrays at nesting level 0.
-        braces: The punctuation of objects at nesting level 0.
+        brackets: The punctuation of arrays; in an indented style, of those at nesting level 0.
+        braces: The same for objects.
         key: The language of all object keys.
         maker: Makes the nodes of objects.
         spelling: How characters are written in strings.

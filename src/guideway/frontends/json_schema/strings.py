@@ -219,7 +219,10 @@ def _are_disjoint(
 
 
 class EmptinessTest:
-    """Tests whether languages are empty. The tests share automaton states, until there are more than `MAX_STATES`."""
+    """Tests whether languages are empty.
+
+    The tests share automaton states. A test that exceeds a limit is repeated with states of its own.
+    """
 
     def __init__(self) -> None:
         self._searched: KernelVocabulary | None = None

@@ -234,10 +234,11 @@ def ecma_pattern(pattern: str) -> str:
 
 
 def past_or_future(op: str | None) -> tuple[date | None, date | None]:
-    """Return the first and the last of the days that are past or future in every time zone.
+    """Return the first day that is future, and the last day that is past, at every offset from UTC that a text can have.
 
-    They are so today and in the next two days, because a schema is used after it was made. `op` is "past", "future" or
-    None (no bounds). None in the result: there is no such bound.
+    They are so until the end of the second day from now, because a schema is used after it was made. `op`: "future"
+    (the second result is None), "past" (the first is None) or None (both are).
     """
+    # This machine's day can differ from that of UTC by 14 hours, and that of a text by 24 hours (RFC 3339, 5.6).
     today = date.today()
-    return (today + timedelta(4) if op == "future" else None, today - timedelta(2) if op == "past" else None)
+    return (today + timedelta(5) if op == "future" else None, today - timedelta(3) if op == "past" else None)

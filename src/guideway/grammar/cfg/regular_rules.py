@@ -17,9 +17,10 @@ _MAX_EQUATIONS = 8  # maximum number of variables that are solved together, beca
 
 
 def fold(group: Group, expressions: Expressions) -> tuple[dict[int, Regular], Group]:
-    """Return the expressions of regular variables, and the productions of the other variables.
+    """Return the expressions of the variables that are solved, and the productions of the other variables.
 
-    In these productions, regular variables are replaced by their expressions.
+    A strongly connected component is solved if it is right linear and has at most `_MAX_EQUATIONS` variables. In the
+    productions, solved variables are replaced by their expressions.
     """
 
     def callees(variable: int) -> list[int]:
