@@ -37,6 +37,14 @@ def test_priorities_and_the_order_of_alternatives_count() -> None:
     assert not parses(gw.Lark(number, lexer="contextual"), "00x10")
 
 
+@pytest.mark.parametrize("definition", ["%override WORD: /a|ab/", "%extend WORD: /a|ab/", ""])
+def test_a_pattern_in_place_of_an_imported_one_takes_its_first_alternative(definition: str) -> None:
+    source = gw.Lark(f'start: WORD "c"\n%import common.DIGIT -> WORD\n{definition}', lexer="contextual")
+    assert parses(source, "ac") == bool(definition)
+    assert parses(source, "1c") == ("override" not in definition)
+    assert not parses(source, "abc")
+
+
 def test_a_conflict_of_shift_and_reduce_is_a_shift() -> None:
     text = 'start: s\ns: "i" s ["e" s] | "x"'
     source = gw.Lark(text, lexer="contextual")

@@ -81,18 +81,18 @@ class Definition:
 
 @dataclass(slots=True)
 class LarkReader:
-    """Parser of a whole grammar. `read` fills the attributes. A literal is a terminal whose name is its notation.
+    """Parser of a whole grammar. `read` fills all attributes except `text`. A literal is a terminal whose name is its notation.
 
     Attributes:
         text: The grammar text.
         rules: The rules, with one rule for each template and list of arguments with which it is used.
         terminals: The terminals that the grammar defines.
         patterns: Literals, ranges and imported terminals.
-        common: The names of the imported terminals.
+        common: The names of the imported terminals, after renaming by `->`, unless `%override` or `%extend` defines them.
         ignored: What the `%ignore` statements contain, in order.
         declared: For each name in a `%declare` statement, its position.
         mentioned: For each name that is referred to, the first position of a reference.
-        special: For each special token, its first position.
+        special: For each special token, such as `<|end|>`, its first position.
     """
 
     text: str
@@ -264,6 +264,7 @@ class LarkReader:
                 where[token.text] = Definition(Ref(name), token.at)
             made, priority = _either(where[token.text].term, made), where[token.text].priority
         self.patterns.pop(token.text, None)
+        self.common.discard(token.text)
         where[token.text] = Definition(made, token.at, priority)
 
     def _priority(self) -> int:

@@ -53,7 +53,7 @@ class Written:
 
     @property
     def inside(self) -> int:
-        """The length of the terminal as Lark writes it inside another terminal."""
+        """The length of the terminal as Lark writes it inside another terminal: escaped, with a group for each flag."""
         return (len(re.escape(self.value)) if self.fixed else self.length) + len("(?i:)") * len(self.flags)
 
     def widths(self) -> tuple[int, int | None]:
