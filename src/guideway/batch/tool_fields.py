@@ -9,6 +9,7 @@ from typing import Any
 from guideway.batch.requests import constraint_at, unknown_field
 from guideway.constraints import Lark, Regex, Tool
 from guideway.constraints.tools.text_input import TextInput
+from guideway.constraints.tools.tool import NAME
 from guideway.errors import InvalidRequestError
 
 __all__ = ["ToolFields", "read_tools"]
@@ -103,6 +104,8 @@ def _fields(one: Any, place: str, flat: bool) -> tuple[str, dict[str, Any], str]
         value = fields.get(name)
         if not isinstance(value, str) and (value is not None or name == "name"):
             raise _wrong(f"{path}.{name}", "a string", value)
+    if not NAME.fullmatch(fields["name"]):
+        raise _wrong(f"{path}.name", f"a name that matches {NAME.pattern}", fields["name"])
     return kind, {name: value for name, value in fields.items() if value is not None}, path
 
 

@@ -191,6 +191,16 @@ def test_sampling_options_have_an_effect(tiny: gw.Model) -> None:
         (TEXT, {"prompt": "a", "constraint": {"guideway": 1}}, "constraint", "invalid_constraint"),
         (RESPONSES, {"input": "a", "previous_response_id": "x"}, "previous_response_id", "unsupported_parameter"),
         (RESPONSES, {"input": "a", "tools": [{}]}, "tools[0].name", "invalid_type"),
+        (
+            CHAT,
+            {
+                "messages": [{"role": "user", "content": "a"}],
+                "tools": [{"type": "function", "function": {"name": "my tool"}}],
+            },
+            "tools[0].function.name",
+            "invalid_type",
+        ),
+        (RESPONSES, {"input": "a", "tools": [{"type": "custom", "name": "my tool"}]}, "tools[0].name", "invalid_type"),
         (RESPONSES, {"input": [{"type": "computer_call"}]}, "input[0].type", "invalid_value"),
         (RESPONSES, {"input": "a", "text": {"formatt": {}}}, "text.formatt", "unknown_parameter"),
         (
