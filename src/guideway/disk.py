@@ -121,11 +121,11 @@ class DiskCache:
         return payload
 
     def put(self, kind: str, key: str, data: bytes | bytearray | memoryview) -> bool:
-        """Store an entry, and evict the least recently used entries beyond the budget.
+        """Store an entry, and evict the least recently used entries if the budget is exceeded (see `trim`).
 
-        The folder can have thousands of files, so `put` reads it only if 60 seconds have passed, or if this process has
-        written a 64th of the budget or the free part of it. So several writing processes can together exceed the
-        budget, each by at most a 64th of it.
+        The folder can have thousands of files, so `put` reads it only if it was last read more than 60 seconds ago, or
+        if this process has since written more than a 64th of the budget or more than was then free. So several writing
+        processes can together exceed the budget, each by at most a 64th of it.
 
         Returns True if the entry was stored, and False if it is larger than the budget or cannot be written.
         """

@@ -298,9 +298,10 @@ class NoAllowedTokenError(GuidewayError, ValueError):
 
 
 class EngineError(GuidewayError, RuntimeError):
-    """The engine failed, is closed, or refused its input: a device, a type, a cache or a damaged model file.
+    """The engine failed, is closed, or refused its input: a device, a dtype, a cache or a damaged model file.
 
-    Also raised by other parts that run models: a pool that is closed, or a node of a cluster with other versions.
+    Also raised by other parts that run models: a pool that is closed, a lease that is not held, or a node of a Ray
+    cluster whose versions of Python, guideway or vLLM differ from those of the driver.
     """
 
 

@@ -144,7 +144,7 @@ def make_console() -> Console:
 
 
 def show_table(console: Console, title: str, rows: Iterable[Extracted]) -> None:
-    """Print a table of texts and records, with one row per text."""
+    """Print a table with one row per text: the text, its record, the speed and the numbers of tokens."""
     listed = list(rows)
     table = Table(title=title, title_justify="left", show_lines=True, expand=True)
     table.add_column("text", ratio=4)

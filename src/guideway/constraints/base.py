@@ -153,11 +153,11 @@ class Constraint(Structured, ABC, Generic[T_co]):
         return Captured(self, name)
 
     def captures(self, text: str) -> Captures:
-        """Return the text that each named part of this constraint matched.
+        """Return the text that each named part of this constraint matched; of several matches, the last.
 
-        Named parts are groups of patterns, rules of grammars and constraints with `capture`. The name of a JSON value
-        is its JSON Pointer, "" for the whole value. If a text has several derivations, docs/captures.md says which one
-        counts.
+        `Captures.all` returns all matches. Named parts are named groups of patterns, rules of grammars and constraints
+        with `capture`. The name of a JSON value is its JSON Pointer, "" for the whole value. If a text has several
+        derivations, docs/captures.md says which one counts.
 
         Args:
             text: The complete text.

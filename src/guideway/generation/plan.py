@@ -461,7 +461,7 @@ def _truncated(truncation: Truncation, most: int, session: Session, begun: int) 
 
 
 def _quotes(source: Constraint[Any]) -> bool:
-    """Return True if a constraint has verbatim strings and the text in which they must occur is known."""
+    """Return whether a constraint is a JSON Schema or a Python type with verbatim strings whose source text is known."""
     return isinstance(source, (JsonSchema, PythonType)) and source.quoted is not None and source.is_verbatim
 
 

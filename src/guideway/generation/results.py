@@ -1,4 +1,4 @@
-"""`Generation`: a result with its tokens and timings; `GenerationState`: the state from which `resume` continues."""
+"""`Generation`: a result with its tokens and timings; `GenerationState`: what `resume` continues from; `Truncation`."""
 
 from __future__ import annotations
 

@@ -57,7 +57,10 @@ def _copied(value: object, most: int) -> tuple[object, bool] | None:
 
 
 def _check_count(value: object, deepest: int) -> None:
-    """Raise `LimitExceededError` if there are too many values. A copy writes shared parts at each of their places."""
+    """Raise `LimitExceededError` if a value has more than `MAX_VALUES` values or contains itself.
+
+    Shared parts count at each of their places, because a copy writes them there. `deepest`: for the message.
+    """
     if count_values(value, MAX_VALUES) > MAX_VALUES:
         raise _too_large(deepest)
 

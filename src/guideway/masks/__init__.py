@@ -1,6 +1,6 @@
-"""Token masks on arrays. A mask is a row of uint32 words with one bit per token, as in vLLM and xgrammar.
+"""Token masks on arrays. A mask is a row of uint32 words with one bit per token (1: allowed), as in vLLM.
 
-`apply` masks NumPy logits in place; `apply_torch` and `apply_mlx` return masked logits.
+`apply` sets the NumPy logits of all other tokens to -inf, in place; `apply_torch` and `apply_mlx` return masked logits.
 
 numpy.py   NumPy
 torch.py   PyTorch

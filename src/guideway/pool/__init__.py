@@ -1,7 +1,7 @@
 """Several models under one memory budget.
 
-pool.py        `Pool`, `Lease`: run the rules in threads and event loops; `ModelSpec`, `ModelStatus`
-scheduling.py  the rules as a state machine, which reads the time from a clock that is an argument
+pool.py        `Pool`, `Lease`: apply the rules of scheduling.py in threads and event loops; `ModelSpec`, `ModelStatus`
+scheduling.py  when models are loaded and unloaded, as a state machine that reads the time from an argument
 parking.py     `PooledSession`: a session that is saved to disk while its model is not loaded
 sizes.py       sizes in bytes: of a budget text, of a model before it is loaded, of this process
 """

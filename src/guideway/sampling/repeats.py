@@ -117,7 +117,7 @@ def dry(ids: Ids, logits: Logits, tokens: Tokens, settings: Dry) -> Logits:
 
 
 def _places(ids: Ids, wanted: NDArray[np.integer]) -> tuple[Ids, Ids]:
-    """Return the indexes in `ids` of those wanted ids that occur there, and the indexes of these in `wanted`."""
+    """Return where wanted ids occur in `ids`, which are ascending: their indexes there, and their indexes in `wanted`."""
     if not ids.size:
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
     at = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)

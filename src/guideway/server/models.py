@@ -133,7 +133,7 @@ def known_name(name: str | None, names: list[str]) -> str:
     """Return `name` if it is one of `names`. None: return the only name.
 
     Raises:
-        InvalidRequestError: The name is not one of `names`, or it is None and there are several.
+        InvalidRequestError: The name is not one of `names`, or it is None and there is not exactly one.
     """
     if name is None and len(names) == 1:
         return names[0]

@@ -242,7 +242,7 @@ class Session:
             The appended ids.
 
         Raises:
-            InvalidTokenError: An id is outside the vocabulary.
+            InvalidTokenError: An id is not an integer or is outside the vocabulary, or the text cannot be encoded.
             ContextOverflowError: The context has no room for the tokens.
             RejectedTokenError: The constraint does not allow a token.
             TypeError: `text` is neither a str nor iterable.

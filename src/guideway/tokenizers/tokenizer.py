@@ -120,11 +120,12 @@ class Tokenizer:
 
     @classmethod
     def of(cls, source: object, *, eos_ids: Iterable[int] | None = None) -> Tokenizer:
-        """Return the tokenizer of an object. The object is copied, not modified.
+        """Return the tokenizer of an object. Its data are copied; the object is not modified.
 
-        For most kinds of objects, the result is cached while the object exists, for the 64 objects and 4 paths that
+        The result is cached while the object exists, for the 64 objects and 4 paths that
         were read last: a second call takes microseconds and returns the same `Tokenizer`. If a change of the object is
-        detected, such as added tokens or a replaced component, it is read again. Lists of bytes are not cached.
+        detected, such as added tokens or a replaced component, it is read again. Lists of bytes are not cached, nor
+        objects whose changes cannot be detected.
 
         Args:
             source: A tokenizer of a supported library, a model object that has one, a path, or a list of token bytes.

@@ -276,7 +276,7 @@ def join(left: Conjunction, right: Conjunction) -> Conjunction:
 
 
 def merge(left: TypeAssertions, right: TypeAssertions) -> TypeAssertions | None:
-    """Return the assertions of both arguments together, or None if no type remains."""
+    """Return assertions that a value meets if it meets both arguments; None: no type remains."""
     types = left.types & right.types
     part, added = left.object, right.object
     if added is None and left.types == types and right.unconstrained:

@@ -49,7 +49,7 @@ class Plain:
         language: The texts that it matches.
         least: A lower bound of the length of these texts, in characters. It is 0 exactly if the empty text is one of
             them.
-        most: An upper bound of the length; None: unbounded or unknown. Lengths above `MAX_COUNT` are not distinguished.
+        most: An upper bound of the length; None: unbounded or unknown. Both bounds can be too small above `MAX_COUNT`.
     """
 
     language: Regular
