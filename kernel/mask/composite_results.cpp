@@ -18,7 +18,7 @@ namespace {
 std::vector<std::uint32_t> spelled_alike(ExprPool& pool, const TrieForest& forest, ExprId value, ExprId others) {
     struct Level {
         ExprId value, others;
-        ChildFilter leap;
+        ChildFilter filter;
     };
     const TokenTrie& x = *forest.trie;
     std::vector<std::uint32_t> excluded_tokens;
@@ -28,7 +28,7 @@ std::vector<std::uint32_t> spelled_alike(ExprPool& pool, const TrieForest& fores
             pool.fuel().spend(1);
             path.resize(x.depth[i] - part.above);
             const Level& above = path.back();
-            if (const std::uint32_t wanted = above.leap.next(x, i); wanted != i) {
+            if (const std::uint32_t wanted = above.filter.next(x, i); wanted != i) {
                 i = wanted;
                 continue;
             }

@@ -20,7 +20,7 @@ public:
             const std::size_t depth = x_.depth[i];
             path_.resize(depth);
             const Pair& above = path_.back();
-            if (const std::uint32_t wanted = above.leap.next(x_, i); wanted != i) {
+            if (const std::uint32_t wanted = above.filter.next(x_, i); wanted != i) {
                 i = wanted;
                 continue;
             }
@@ -45,13 +45,13 @@ public:
 private:
     struct Pair {
         ExprId state, base;
-        ChildFilter leap;
+        ChildFilter filter;
     };
 
     Pair pair(std::uint32_t node, ExprId s, ExprId t) {
         Pair made_pair{s, t, {}};
         if (!x_.wide(node)) return made_pair;
-        made_pair.leap = ChildFilter(x_, node, told_apart(s, t));
+        made_pair.filter = ChildFilter(x_, node, told_apart(s, t));
         return made_pair;
     }
 
@@ -127,7 +127,7 @@ public:
             if (++visits_ > bound_) return false;
             path_.resize(x_.depth[i] - above);
             const Level& here = path_.back();
-            if (const std::uint32_t wanted = here.leap.next(x_, i); wanted != i) {
+            if (const std::uint32_t wanted = here.filter.next(x_, i); wanted != i) {
                 i = wanted;
                 continue;
             }
@@ -158,21 +158,21 @@ private:
     struct Level {
         ExprId head, end;  // end: what follows the text of W that ends here, without the tail; kNone: none ends here
         StringTrie::Step step;
-        ChildFilter leap;
+        ChildFilter filter;
     };
 
     bool enter(std::uint32_t node, ExprId head, StringTrie::Step step) {
         if (!pool_[head].known_infinite || (pool_[head].nullable && pool_[tail_].nullable)) return false;
         const ExprId end = step.part == 0 ? words_.end(step.node) : kNone;
         if (end != kNone && tail_ != kEmpty && end != kEmpty) return false;
-        ChildFilter leap;
+        ChildFilter filter;
         if (x_.wide(node)) {
             ByteSet wanted;
             words_.live(step.node, step.part, wanted);
             if (end != kNone) wanted |= pool_.dfa.first(tail_ == kEmpty ? end : tail_);
-            leap = ChildFilter(x_, node, wanted);
+            filter = ChildFilter(x_, node, wanted);
         }
-        path_.push_back({head, end, step, leap});
+        path_.push_back({head, end, step, filter});
         return true;
     }
 

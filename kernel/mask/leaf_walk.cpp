@@ -61,9 +61,9 @@ private:
     struct Level {  // a node on the path, and the state there
         const Number* steps = nullptr;
         Number state = 0;
-        bool nullable = false, leaps = false;
+        bool nullable = false, filtered = false;
         std::uint32_t characters = 0;
-        ChildFilter leap;
+        ChildFilter filter;
     };
     struct Begun {  // iterations that were begun up to a node on the path
         std::uint32_t rounds = 0;
@@ -94,8 +94,8 @@ private:
             const std::size_t depth = depths[i] - part.above;
             const Level& above = path[depth - 1];
             const std::uint8_t byte = bytes[i];
-            if (above.leaps && !above.leap.wants(byte)) {
-                const std::uint32_t wanted = above.leap.next(x_, i);
+            if (above.filtered && !above.filter.wants(byte)) {
+                const std::uint32_t wanted = above.filter.next(x_, i);
                 leave_out(i, wanted);
                 i = wanted;
                 continue;
@@ -223,12 +223,12 @@ private:
             begun_[depth].begins = begins_of(state);
         }
         level.nullable = known.nullable;
-        level.leaps = tuning_.child_filters && x_.wide(node) && (depth > 0 || whole_);
-        if (!level.leaps) return;
+        level.filtered = tuning_.child_filters && x_.wide(node) && (depth > 0 || whole_);
+        if (!level.filtered) return;
         if (known.live.empty()) known.live = pool_.dfa.first(known.expr);
         ByteSet wanted = known.live;
         if (level.nullable) wanted |= follow_;
-        level.leap = ChildFilter(x_, node, wanted);
+        level.filter = ChildFilter(x_, node, wanted);
     }
 
     // Decides the tokens below a node without a walk, if possible. Returns whether it has.

@@ -40,7 +40,7 @@ public:
     ChildFilter(const TokenTrie& trie, std::uint32_t node, const ByteSet& bytes)
         : wide_(trie.wide(node)), wanted_(bytes), end_(trie.end[node]) {
         if (wide_) wanted_ &= wide_->bytes;
-        if (wide_ && wanted_ == wide_->bytes) wide_ = nullptr;  // nothing to leap over
+        if (wide_ && wanted_ == wide_->bytes) wide_ = nullptr;  // no child is skipped
     }
     bool wants(std::uint8_t byte) const { return !wide_ || wanted_.contains(byte); }
     // The node to continue with: the child `node` or a sibling after it, or the parent's end.

@@ -20,7 +20,7 @@ public:
         for (const TrieForest::Part& part : forest_.parts)
             for (std::uint32_t i = part.begin; i < part.end;) {
                 const std::size_t depth = x_.depth[i] - part.above;
-                const std::uint32_t next = leaps_[depth - 1].next(x_, i);
+                const std::uint32_t next = filters_[depth - 1].next(x_, i);
                 i = next != i ? next : visit(i, depth);
             }
         auto& doubtful = made_.context_dependent;
@@ -71,12 +71,12 @@ private:
     }
 
     void enter(std::size_t depth, std::uint32_t node) {
-        leaps_.resize(depth + 1);
-        leaps_[depth] = {};
+        filters_.resize(depth + 1);
+        filters_[depth] = {};
         if (!x_.wide(node) || !tuning_.child_filters || (depth == 0 && !forest_.whole())) return;
         ByteSet bytes;
         for (std::size_t c = begin_[depth]; c < path_.size(); ++c) bytes |= path_[c].node == kDone ? follow_ : machine_.begins(path_[c]);
-        leaps_[depth] = ChildFilter(x_, node, bytes);
+        filters_[depth] = ChildFilter(x_, node, bytes);
     }
 
     Machine& machine_;
@@ -88,7 +88,7 @@ private:
     const Tuning& tuning_;
     Configs path_;                          // configurations of all depths, one after the other
     std::vector<std::size_t> begin_{0, 1};  // depth d: [begin_[d], begin_[d + 1])
-    std::vector<ChildFilter> leaps_;        // by depth
+    std::vector<ChildFilter> filters_;      // by depth
     Configs stepped_;
     MachineWalk made_;
 };

@@ -49,11 +49,11 @@ private:
         thread_local std::vector<Level> kept;  // reused, so that a walk allocates no memory
         std::vector<Level>& path = kept;
         path.assign(1, {start, 0, wanted(start, true), {}});
-        if (whole_of) path[0].leap = ChildFilter(x_, *whole_of, path[0].wanted);
+        if (whole_of) path[0].filter = ChildFilter(x_, *whole_of, path[0].wanted);
         for (std::uint32_t i = begin; i < end;) {
             path.resize(x_.depth[i] - above);
             const Level& here = path.back();
-            if (const std::uint32_t wanted = here.leap.next(x_, i); wanted != i) {
+            if (const std::uint32_t wanted = here.filter.next(x_, i); wanted != i) {
                 i = wanted;
                 continue;
             }
@@ -97,7 +97,7 @@ private:
         StringTrie::Step step;
         std::uint32_t first;  // number of texts before those of the step's node
         ByteSet wanted;
-        ChildFilter leap;
+        ChildFilter filter;
     };
     const StringTrie& words_;
     const TokenTrie& x_;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "guideway/base/dcheck.h"
-
 namespace guideway {
 
 namespace {
@@ -137,20 +135,20 @@ template <class F>
 void SuffixTries::each_of_alphabet(const ByteSet& bytes, F&& f) const {
     ByteSet wanted = bytes;
     wanted.insert('"');
-    std::vector<ChildFilter> leaps{{trie_, 0, wanted}};  // by depth
-    std::uint32_t quoted = 0;                            // end of the subtree of the last quote: all of its nodes belong
+    std::vector<ChildFilter> filters{{trie_, 0, wanted}};  // by depth
+    std::uint32_t quoted = 0;                              // end of the subtree of the last quote: all of its nodes belong
     for (std::uint32_t i = 1; i < trie_.size();) {
         const std::size_t depth = trie_.depth[i];
         const std::uint8_t byte = trie_.byte[i];
         if (i >= quoted && !wanted.contains(byte)) {
-            i = std::max(trie_.end[i], leaps[depth - 1].next(trie_, i));
+            i = std::max(trie_.end[i], filters[depth - 1].next(trie_, i));
             continue;
         }
         fuel_.spend(1);
         if (byte == '"' && i >= quoted) quoted = trie_.end[i];
         if (!f(i)) return;
-        if (leaps.size() <= depth) leaps.resize(depth + 1);
-        leaps[depth] = ChildFilter(trie_, i, wanted);
+        if (filters.size() <= depth) filters.resize(depth + 1);
+        filters[depth] = ChildFilter(trie_, i, wanted);
         ++i;
     }
 }

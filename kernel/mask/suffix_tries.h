@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "guideway/base/dcheck.h"
 #include "guideway/base/fuel.h"
 #include "guideway/mask/leaf_walk.h"
 #include "guideway/vocabulary/token_trie.h"
@@ -27,7 +28,10 @@ public:
         : trie_(trie), longest_(longest), fuel_(work), all_{&trie, {{1, trie.size(), 0}}} {}
 
     // Its nodes. The reference is valid until `sweep` or `clear`.
-    const TrieForest& forest(std::uint32_t id) const { return id == kVocabularyTrie ? all_ : kept_[id - 1]->forest; }
+    const TrieForest& forest(std::uint32_t id) const {
+        GUIDEWAY_DCHECK(id == kVocabularyTrie || (id <= kept_.size() && kept_[id - 1]));
+        return id == kVocabularyTrie ? all_ : kept_[id - 1]->forest;
+    }
     // Bytes of its longest text.
     std::uint32_t reach(std::uint32_t id) const { return id == kVocabularyTrie ? longest_ : kept_[id - 1]->reach; }
     // The subtrees at these nodes of a trie, joined; kNoTrie if there are none. Sorts the nodes.

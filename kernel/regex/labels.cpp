@@ -80,8 +80,9 @@ std::uint32_t last_label(ExprTable& exprs, ExprId e, bool further, Emptiness* em
         return wanted || x.b ? exprs.strings().last_label_below(x.a, x.b) : exprs.strings().last_label(x.a);
     };
     std::uint32_t made = kNoLabel;
-    std::vector<std::pair<ExprId, bool>> others;  // parts of alternations that are still to be examined
-    for (bool wanted = further;; std::tie(e, wanted) = others.back(), others.pop_back()) {
+    bool wanted = further;
+    std::vector<std::pair<ExprId, bool>> others;  // parts of alternations that are still to be examined; empty without alternations
+    while (true) {
         for (; exprs[e].labelled && exprs[e].op == Op::concatenation; e = exprs[e].b) wanted = wanted && !has_more(exprs[e].a);
         const Expr x = exprs[e];
         std::uint32_t found = kNoLabel;
@@ -93,6 +94,8 @@ std::uint32_t last_label(ExprTable& exprs, ExprId e, bool further, Emptiness* em
         }
         if (found != kNoLabel) made = made == kNoLabel ? found : std::max(made, found);
         if (others.empty()) return made;
+        std::tie(e, wanted) = others.back();
+        others.pop_back();
     }
 }
 
