@@ -386,8 +386,10 @@ def test_inputs_are_kept_where_the_next_layer_is_smaller(folder: Path) -> None:
         assert np.array_equal(array, old)
 
 
-def test_a_failed_run_leaves_the_caches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("copied_bytes", [0, 1 << 16])
+def test_a_failed_run_leaves_the_caches(copied_bytes: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = OnnxEngine(folder)
+    engine._copied_bytes = copied_bytes  # 0: the arrays are in blocks, also if they are small
     _, caches = engine.forward([IDS[:3], IDS[3:6]], [None, None])
     _, caches = engine.forward([[7], [8]], caches)
     expected, _ = engine.forward([[9], [9]], [caches[1], caches[0]])
@@ -410,8 +412,12 @@ class _Failing:
         self._session, self._error = session, error
         self.io_binding = session.io_binding
 
-    def run_with_iobinding(self, binding: Any) -> None:
-        self._session.run_with_iobinding(binding)
+    def run(self, *given: Any) -> None:
+        self._session.run(*given)
+        raise self._error
+
+    def run_with_ortvaluevector(self, *given: Any) -> None:
+        self._session.run_with_ortvaluevector(*given)
         raise self._error
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Block", "Blocks", "copies_in_block"]
+__all__ = ["MAPPED", "Block", "Blocks", "copies_in_block"]
 
 KEPT_BYTES = 8 << 20
 """A `Blocks` may keep this number of bytes of unused blocks, even if it has no used ones."""
@@ -27,7 +27,7 @@ KEPT_BYTES = 8 << 20
 PERIOD = 16
 """The limit of a `Blocks` depends on the memory that was used during its last `PERIOD` to `2 * PERIOD` runs."""
 
-_MAPPED = 1 << 16
+MAPPED = 1 << 16
 """Blocks of fewer bytes are in the heap."""
 
 _HUGE_PAGE = 1 << 21
@@ -55,7 +55,7 @@ def copies_in_block(parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """Return copies of arrays of one type in one new block of memory, which no other array uses."""
     places = [-(-part.nbytes // _ALIGNED) * _ALIGNED for part in parts]
     total = sum(places)
-    if total < _MAPPED:
+    if total < MAPPED:
         block = np.empty(total, np.uint8)
     else:
         memory = _mapped(total)
@@ -115,7 +115,7 @@ class Blocks:
     def block(self, nbytes: int) -> Block:
         """Return a block with at least `nbytes`: the smallest unused one that is not much larger, or else a new one."""
         size = 1 << max(0, nbytes - 1).bit_length()  # the next arrays have more tokens; unused pages need no memory
-        if size < _MAPPED:
+        if size < MAPPED:
             return Block(np.empty(size, np.uint8))
         with self._lock:
             self._collect()

@@ -7,9 +7,9 @@ valid.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,9 @@ from guideway.engines.base import Cache
 from guideway.engines.kv_cache import ArrayBatch, ArrayOps, RowCache, own_rows, padded_batch
 from guideway.engines.onnx.blocks import Block, Blocks, copies_in_block
 from guideway.engines.onnx.graph import Graph
+from guideway.engines.onnx.runtime import value_of
 
-__all__ = ["NUMPY", "CacheOutputs", "GrowingBatch", "gather", "without_gaps"]
+__all__ = ["NUMPY", "CacheOutputs", "GrowingBatch", "gather", "grown", "values_of", "without_gaps"]
 
 
 @dataclass(eq=False)
@@ -30,10 +31,27 @@ class GrowingBatch(ArrayBatch):
     Attributes:
         blocks: The memory of each array. Empty: the arrays have other memory.
         spare: Unused blocks, which the next run uses.
+        made: The arrays of the last run, and the values of ONNX Runtime in their memory.
     """
 
     blocks: Sequence[Block] = ()
     spare: Sequence[Block] = ()
+    made: tuple[tuple[NDArray[Any], ...], Sequence[Any]] = ((), ())
+
+
+def values_of(batch: ArrayBatch) -> Sequence[Any]:
+    """Return the arrays of a batch as values of ONNX Runtime. They are valid as long as the arrays exist."""
+    if isinstance(batch, GrowingBatch) and batch.made[0] is batch.arrays:
+        return batch.made[1]
+    return [value_of(array) for array in batch.arrays]
+
+
+def grown(past: ArrayBatch, arrays: tuple[NDArray[Any], ...], *, in_place: bool) -> GrowingBatch:
+    """Return the batch of new arrays: `past`, if a run may replace its arrays, or a new one."""
+    batch = past if in_place and isinstance(past, GrowingBatch) else GrowingBatch(NUMPY, ())
+    batch.blocks = batch.spare = ()
+    batch.arrays = arrays
+    return batch
 
 
 _LAYER = 2
@@ -53,13 +71,18 @@ class CacheOutputs:
         blocks: The block of each.
         spare: The blocks that are unused after the run.
         past: The batch that the run continues in place, or None.
+        values: The arrays as values of ONNX Runtime.
     """
 
     arrays: tuple[NDArray[Any], ...]
     blocks: Sequence[Block]
     spare: Sequence[Block] = ()
     past: GrowingBatch | None = None
-    _marks: list[NDArray[np.uint8]] = field(default_factory=list)
+    values: Sequence[Any] = field(init=False)
+    _marked: Sequence[int] = ()  # the sizes of the outputs that have marks
+
+    def __post_init__(self) -> None:
+        self.values = [value_of(array) for array in self.arrays]
 
     @classmethod
     def of(
@@ -71,15 +94,13 @@ class CacheOutputs:
         used.
         """
         kind = graph.cache_type
-        shapes = [(rows, heads, tokens, c) for heads, c in zip(graph.heads, graph.channels, strict=True)]
-        sizes = [math.prod(shape) * kind.itemsize for shape in shapes]
+        shapes = [(rows, heads, tokens, c) for heads, c in graph.sizes]
+        sizes = [rows * tokens * nbytes for nbytes in graph.token_bytes]
         if in_place and isinstance(past, GrowingBatch) and past.blocks:
             moved = past.blocks[:-_LAYER]
-            # Each output must be longer than the input in its memory, whose last values `_mark` would otherwise replace.
-            if all(
-                old.nbytes < size <= block.size
-                for old, block, size in zip(past.arrays, moved, sizes[_LAYER:], strict=False)
-            ):
+            # Each output must be longer than the input in its memory, whose last value `_mark` would otherwise replace.
+            cached = past.arrays[0].shape[0] * past.tip
+            if all(map(_fits, moved, sizes[_LAYER:], graph.token_bytes, repeat(cached))):
                 spare = past.spare or [pool.block(size) for size in sizes[:_LAYER]]
                 if all(block.size >= size for block, size in zip(spare, sizes, strict=False)):
                     blocks = [*spare, *moved]
@@ -92,34 +113,39 @@ class CacheOutputs:
         return cls(arrays, blocks, (), past if in_place and isinstance(past, GrowingBatch) else None)
 
     def _mark(self, sizes: Sequence[int]) -> None:
-        """Write a mark into the last value of each output. No input is there, because it has fewer tokens."""
-        width = self.arrays[0].itemsize
-        self._marks = [block.memory[size - width : size] for block, size in zip(self.blocks, sizes, strict=True)]
-        for place in self._marks:
-            place[:] = _MARK
+        """Write a mark into the last byte of each output. No input is there, because it has fewer tokens."""
+        self._marked = sizes
+        for block, size in zip(self.blocks, sizes, strict=True):
+            block.memory[size - 1] = _MARK
 
     def done(self) -> GrowingBatch:
         """Return the batch of a run that succeeded: `past`, or a new one. It is valid if an interrupt ends this method."""
         batch = GrowingBatch(NUMPY, ()) if self.past is None else self.past
         batch.blocks = batch.spare = ()  # without blocks, no run uses the memory of the arrays
         batch.arrays = self.arrays
+        batch.made = self.arrays, self.values
         batch.blocks, batch.spare = self.blocks, self.spare
         return batch
 
     def failed(self) -> None:
         """Restore the arrays of `past` after a run that failed or was interrupted."""
-        if self.past is None or self.past.arrays is self.arrays or not self._marks:
+        if self.past is None or self.past.arrays is self.arrays or not self._marked:
             return
         cached = self.past.tip
         self.past.arrays = tuple(
-            before if (place == _MARK).all() else made[:, :, :cached].copy()
-            for before, made, place in zip(self.past.arrays, self.arrays, self._marks, strict=True)
+            before if block.memory[size - 1] == _MARK else made[:, :, :cached].copy()
+            for before, made, block, size in zip(self.past.arrays, self.arrays, self.blocks, self._marked, strict=True)
         )
         self.past.blocks = self.past.spare = ()
 
 
 _MARK = 0xFE
-"""Four or two such bytes are a number that is too large for keys and values."""
+"""A number with this last byte, which has the sign and exponent, is too large for keys and values."""
+
+
+def _fits(block: Block, size: int, token_bytes: int, cached: int) -> bool:
+    """Return whether an output of `size` bytes fits a block, and is longer than the input of `cached` tokens in it."""
+    return token_bytes * cached < size <= block.size
 
 
 def gather(graph: Graph, caches: Sequence[Cache | None], blocks: Blocks, new: int) -> ArrayBatch:
@@ -135,7 +161,7 @@ def gather(graph: Graph, caches: Sequence[Cache | None], blocks: Blocks, new: in
     lengths = [0 if row is None else row.length for row in rows]
     longest = max(lengths)
     kind = graph.cache_type
-    shapes = [(len(rows), heads, longest, c) for heads, c in zip(graph.heads, graph.channels, strict=True)]
+    shapes = [(len(rows), heads, longest, c) for heads, c in graph.sizes]
     if not longest:
         return ArrayBatch(NUMPY, tuple(np.empty(shape, kind) for shape in shapes), (0,) * len(rows))
     used = [blocks.block(len(rows) * h * (longest + new) * c * kind.itemsize) for _, h, _, c in shapes]

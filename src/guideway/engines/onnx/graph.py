@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,16 @@ class Graph:
     channels: tuple[int, ...]
     cache_type: np.dtype[Any]
     has_branch: bool
+
+    @cached_property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """The numbers of heads and of channels of each cache input."""
+        return tuple(zip(self.heads, self.channels, strict=True))
+
+    @cached_property
+    def token_bytes(self) -> tuple[int, ...]:
+        """The bytes of one token of a row in each cache input."""
+        return tuple(heads * channels * self.cache_type.itemsize for heads, channels in self.sizes)
 
     @property
     def takes_padding(self) -> bool:
@@ -77,8 +88,8 @@ class Graph:
         if "attention_mask" in kinds:
             feeds["attention_mask"] = np.ones((count, cached + new), dtype=kinds["attention_mask"])
         if "position_ids" in kinds:
-            span = np.arange(cached, cached + new, dtype=kinds["position_ids"])
-            feeds["position_ids"] = np.ascontiguousarray(np.broadcast_to(span, (count, new)))
+            feeds["position_ids"] = positions = np.empty((count, new), dtype=kinds["position_ids"])
+            positions[...] = cached if new == 1 else np.arange(cached, cached + new)
         if "num_logits_to_keep" in kinds:
             feeds["num_logits_to_keep"] = np.array(keep, dtype=kinds["num_logits_to_keep"])
         if self.has_branch:

@@ -1,7 +1,8 @@
 """`OnnxEngine`: a step engine for ONNX exports with a KV cache in the Hub's naming.
 
-Each run binds NumPy arrays to the inputs and the cache outputs (IO binding). The arrays of the cache are in memory of
-`Blocks`, which is used again. On a CPU, the output of a layer uses the memory of the previous layer's input (`CacheOutputs`).
+A run writes the cache outputs to memory of `Blocks`, which is used again, and the next run reads them there (`Calls`).
+On a CPU, the output of a layer uses the memory of the previous layer's input (`CacheOutputs`). If all arrays are small,
+`run` makes new ones instead: copying them takes less time than describing their memory.
 For small models one thread is faster than two.
 """
 
@@ -19,11 +20,11 @@ from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
 from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows
-from guideway.engines.onnx.blocks import Blocks
-from guideway.engines.onnx.cache import NUMPY, CacheOutputs, gather, without_gaps
+from guideway.engines.onnx.blocks import MAPPED, Blocks
+from guideway.engines.onnx.cache import NUMPY, CacheOutputs, gather, grown, values_of, without_gaps
 from guideway.engines.onnx.files import find_model, fingerprint
 from guideway.engines.onnx.graph import Graph, check_probe, read_graph
-from guideway.engines.onnx.runtime import open_session
+from guideway.engines.onnx.runtime import Calls, open_session
 from guideway.errors import EngineError
 
 __all__ = ["OnnxEngine"]
@@ -80,11 +81,15 @@ class OnnxEngine:
         self.counts = CallCounts()
         """The groups of rows that ran so far."""
         self._blocks = Blocks()
+        self._calls: Calls | None = None
+        self._copied_bytes = 0
+        """If all arrays of a cache have fewer bytes, a run makes new ones."""
         ids = np.zeros((1, 1), dtype=np.int64)
         logits, made = self._run(ids, gather(self._graph, [None], self._blocks, 1), self._graph.feeds(ids, 0))
         self.vocab_size = check_probe(self._graph, logits[:, -1], made.arrays)
         self._like = RowCache(made, 0, 1)
         self._runs_in_place = device == "cpu" and self._is_exact_in_place()
+        self._copied_bytes = MAPPED
 
     @cached_property
     def fingerprint(self) -> str:
@@ -103,6 +108,8 @@ class OnnxEngine:
             (*_, logits), made = self._batch(some, held)
             return logits[:, -1], made
 
+        if len(rows) == 1:
+            return run(rows, caches)
         if not self._may_pad(rows, caches):
             return by_length(rows, caches, run)
         return in_groups(by_padding([len(row) for row in rows], self._call_tokens), rows, caches, run)
@@ -197,10 +204,11 @@ class OnnxEngine:
         new, least = max(counts), min(counts)
         batch = gather(self._graph, caches, self._blocks, new)
         cached, starts = batch.tip, batch.starts or (0,) * len(rows)
-        is_padded = least < new or any(starts)
-        # Unequal numbers of tokens move cached tokens, which is not allowed in a batch that other caches refer to.
-        is_shared = any(isinstance(cache, RowCache) and cache.batch is batch for cache in caches)
-        in_place = self._runs_in_place and (least == new or not is_shared)
+        is_padded = least < new or (batch.starts is not None and any(starts))
+        in_place = self._runs_in_place
+        if least < new and any(isinstance(cache, RowCache) and cache.batch is batch for cache in caches):
+            # Unequal numbers of tokens move cached tokens, which is not allowed in a batch that other caches refer to.
+            in_place = False
         parts: list[Logits] = []
         if not is_padded:
             ids = np.array(rows, dtype=np.int64)
@@ -226,9 +234,12 @@ class OnnxEngine:
                     batch.arrays = without_gaps(batch.arrays, cached + start, here.tolist())
                 begun = begun + width - here
             starts = tuple(begun.tolist())
-        batch.starts = starts if is_padded else None
-        lengths = (cached + new - start for start in starts)
-        return parts, [RowCache(batch, i, length, starts[i]) for i, length in enumerate(lengths)]
+        length = cached + new
+        if not is_padded:
+            batch.starts = None
+            return parts, [RowCache(batch, row, length) for row in range(len(rows))]
+        batch.starts = starts
+        return parts, [RowCache(batch, row, length - start, start) for row, start in enumerate(starts)]
 
     def export(self, cache: Cache) -> Arrays:
         return export_cache(cache, NUMPY, self._graph.pasts)
@@ -238,7 +249,7 @@ class OnnxEngine:
         return RowCache(ArrayBatch(NUMPY, made), 0, length)
 
     def close(self) -> None:
-        self._session = None
+        self._session = self._calls = None
         self._blocks = Blocks()
 
     def _is_exact_in_place(self) -> bool:
@@ -282,22 +293,24 @@ class OnnxEngine:
         if self._session is None:
             raise closed_model()
         rows, tokens = ids.shape[0], past.tip + ids.shape[1]
-        outputs = CacheOutputs.of(self._graph, past, rows, tokens, self._blocks, in_place=in_place)
-        self._blocks.count_run()
+        graph, outputs = self._graph, None
         try:
-            binding = self._session.io_binding()
-            for name, array in (*inputs.items(), *zip(self._graph.pasts, past.arrays, strict=True)):
-                binding.bind_cpu_input(name, array)
-            binding.bind_output("logits")
-            for name, array, block in zip(self._graph.presents, outputs.arrays, outputs.blocks, strict=True):
-                binding.bind_output(name, "cpu", 0, self._graph.cache_type, array.shape, block.address)
-            self._session.run_with_iobinding(binding)
-            logits: NDArray[Any] = binding.get_outputs_as_ortvaluevector()[0].numpy()
-            made = outputs.done()
+            if rows * tokens * max(graph.token_bytes) < self._copied_bytes:
+                named = dict(zip(graph.pasts, past.arrays, strict=True))
+                logits, *arrays = self._session.run(["logits", *graph.presents], {**inputs, **named})
+                made = grown(past, tuple(arrays), in_place=in_place)
+            else:
+                outputs = CacheOutputs.of(graph, past, rows, tokens, self._blocks, in_place=in_place)
+                self._blocks.count_run()
+                if self._calls is None:
+                    self._calls = Calls(self._session, [*inputs, *graph.pasts], ["logits", *graph.presents])
+                logits = self._calls(self._session, [*inputs.values()], values_of(past), outputs.values)
+                made = outputs.done()
         except (
             BaseException
         ) as error:  # the exception classes of ONNX Runtime have no common base class but `Exception`
-            outputs.failed()
+            if outputs is not None:
+                outputs.failed()
             if not isinstance(error, Exception):
                 raise
             shape = f"{rows} rows of {ids.shape[1]} tokens after {tokens - ids.shape[1]} cached tokens"

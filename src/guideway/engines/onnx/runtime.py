@@ -1,17 +1,20 @@
-"""Creates sessions of ONNX Runtime."""
+"""Creates sessions of ONNX Runtime, and runs them on values that are kept from call to call."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import onnxruntime
+from numpy.typing import NDArray
+from onnxruntime.capi import _pybind_state as bound
 
 from guideway.background import processor_count
 from guideway.engines.onnx.files import weight_bytes
 from guideway.errors import EngineError
 
-__all__ = ["open_session"]
+__all__ = ["Calls", "open_session", "value_of"]
 
 _SMALL_MODEL_BYTES = 64 << 20
 """Below this size of the model in bytes, one thread is faster than several."""
@@ -33,3 +36,56 @@ def open_session(file: Path, device: str, threads: int | None) -> Any:
         return onnxruntime.InferenceSession(str(file), options, providers=[provider])
     except Exception as error:  # the exception classes of ONNX Runtime have no common base class but this
         raise EngineError(f"ONNX Runtime cannot load {file}: {error}") from error
+
+
+_CPU = onnxruntime.OrtDevice.make("cpu", 0)._get_c_device()
+
+
+def value_of(array: NDArray[Any]) -> Any:
+    """Return a value of ONNX Runtime in the memory of a contiguous array, which must exist as long as the value."""
+    return bound.OrtValue.ortvalue_from_numpy(array, _CPU)
+
+
+class Calls:
+    """Calls of a session with given names of inputs and outputs. All values are in main memory.
+
+    A call gets vectors of values. It copies nothing and binds no names, and the values of the outputs are inputs of the
+    next call. With 15 inputs and 13 outputs this takes 20 to 40 us less than `IOBinding`, and as long as `run`, which
+    copies the outputs.
+
+    Args:
+        session: The session.
+        inputs: The names of the inputs.
+        outputs: The names of the outputs. The first one gets new memory in each call.
+    """
+
+    def __init__(self, session: Any, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        self._inputs, self._outputs = list(inputs), list(outputs)
+        self._devices = [_CPU] * len(outputs)
+        self._options = onnxruntime.RunOptions()
+        binding = session.io_binding()
+        binding.bind_output(outputs[0])
+        self._absent = binding.get_outputs_as_ortvaluevector()[0]  # a value without memory: the call allocates it
+
+    def __call__(
+        self, session: Any, arrays: Sequence[NDArray[Any]], values: Sequence[Any], made: Sequence[Any]
+    ) -> NDArray[Any]:
+        """Run the session, and return the first output.
+
+        Args:
+            session: The session.
+            arrays: The first inputs.
+            values: The other inputs.
+            made: Values for all outputs but the first.
+        """
+        given, found = bound.OrtValueVector(), bound.OrtValueVector()
+        for array in arrays:
+            given.push_back(value_of(array))
+        for value in values:
+            given.push_back(value)
+        found.push_back(self._absent)
+        for value in made:
+            found.push_back(value)
+        session.run_with_ortvaluevector(self._options, self._inputs, given, self._outputs, found, self._devices)
+        first: NDArray[Any] = found[0].numpy()
+        return first
