@@ -25,6 +25,7 @@ from guideway.errors import EngineError
 __all__ = [
     "ArrayBatch",
     "ArrayOps",
+    "Claim",
     "RowBatch",
     "RowCache",
     "StateCache",
@@ -146,13 +147,22 @@ class ArrayBatch:
         return sum(array.nbytes // array.shape[0] for array in self.arrays)
 
 
+class Claim:
+    """Exists as long as a cache needs the keys and values in one place of a batch. The caches of this place share it."""
+
+    __slots__ = ("__weakref__",)
+
+
 class RowCache(Generic[B]):
-    """The first `length` tokens of one row of a batch. `start`: the index of the first token on the token axis."""
+    """The first `length` tokens of one row of a batch.
 
-    __slots__ = ("batch", "length", "row", "start")
+    `start`: the index of the first token on the token axis. `claim`: None in batches that do not use places again.
+    """
 
-    def __init__(self, batch: B, row: int, length: int, start: int = 0) -> None:
-        self.batch, self.row, self.length, self.start = batch, row, length, start
+    __slots__ = ("batch", "claim", "length", "row", "start")
+
+    def __init__(self, batch: B, row: int, length: int, start: int = 0, claim: Claim | None = None) -> None:
+        self.batch, self.row, self.length, self.start, self.claim = batch, row, length, start, claim
 
     @property
     def ops(self) -> ArrayOps:
@@ -164,7 +174,7 @@ class RowCache(Generic[B]):
 
     def truncated(self, length: int) -> RowCache[B]:
         check_truncation(self, length)
-        return RowCache(self.batch, self.row, length, self.start)
+        return RowCache(self.batch, self.row, length, self.start, self.claim)
 
     def used(self) -> list[Any]:
         """Return the keys and values of these tokens: views of shape [1, head, token, channel]."""

@@ -595,8 +595,9 @@ class Job:
         self.width = integer("batch_size", options.get("batch_size", BATCH), 1)
         self.progress = bool(options.get("progress", False))
         self._keep_errors = bool(options.get("return_exceptions", False))
-        # The traceback of an error refers to the rows that ran with it, and a caller may store the error for long.
-        self._closes_sessions = self._keep_errors and session is None
+        # The place of an ended row in a batch is used again only when no session has its cache. And the traceback of an
+        # error refers to the rows that ran with it, and a caller may store the error for long.
+        self._closes_sessions = session is None
         prompts = prompt if self.many else [prompt]
         self.positions: Sequence[int] = range(len(prompts))
         """For each prompt, its index. It determines the random numbers of a prompt whose request has no `seed`.

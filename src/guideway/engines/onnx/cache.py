@@ -2,11 +2,12 @@
 
 `ArrayBatch` and `RowCache` of `engines.kv_cache` hold NumPy arrays [row, head, token, channel]. The arrays of a run are
 in a `GrowingBatch`. If all rows of a batch run again, the batch gets the longer arrays, and caches of fewer tokens stay
-valid.
+valid. If only some rows run again, others can be written to the places of rows that no cache needs (`rejoin`).
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -16,12 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway.engines.base import Cache
-from guideway.engines.kv_cache import ArrayBatch, ArrayOps, RowCache, own_rows, padded_batch
+from guideway.engines.kv_cache import ArrayBatch, ArrayOps, Claim, RowCache, own_rows, padded_batch
 from guideway.engines.onnx.blocks import Block, Blocks, copies_in_block
 from guideway.engines.onnx.graph import Graph
 from guideway.engines.onnx.runtime import value_of
 
-__all__ = ["NUMPY", "CacheOutputs", "GrowingBatch", "gather", "grown", "values_of", "without_gaps"]
+__all__ = [
+    "NUMPY",
+    "CacheOutputs",
+    "GrowingBatch",
+    "claimed",
+    "gather",
+    "grown",
+    "rejoin",
+    "values_of",
+    "without_gaps",
+]
 
 
 @dataclass(eq=False)
@@ -32,11 +43,20 @@ class GrowingBatch(ArrayBatch):
         blocks: The memory of each array. Empty: the arrays have other memory.
         spare: Unused blocks, which the next run uses.
         made: The arrays of the last run, and the values of ONNX Runtime in their memory.
+        claims: For each place, the claim of its caches; None: there is none. Empty: no run has made caches.
+        wasted: The cells of unused places and before all rows that ran since the batch was made, see `rejoin`.
     """
 
     blocks: Sequence[Block] = ()
     spare: Sequence[Block] = ()
     made: tuple[tuple[NDArray[Any], ...], Sequence[Any]] = ((), ())
+    claims: list[weakref.ref[Claim] | None] = field(default_factory=list)
+    wasted: int = 0
+
+    def is_free(self, place: int) -> bool:
+        """Return whether no cache needs the keys and values in this place."""
+        claim = self.claims[place]
+        return claim is None or claim() is None
 
 
 def values_of(batch: ArrayBatch) -> Sequence[Any]:
@@ -181,6 +201,93 @@ def gather(graph: Graph, caches: Sequence[Cache | None], blocks: Blocks, new: in
                 first.row : first.row + end - begin, :, stop - width : stop
             ]
     return GrowingBatch(NUMPY, tuple(arrays), tuple(longest - length for length in lengths), blocks=used)
+
+
+_UNUSED_WEIGHT = 2
+"""The work of a run for a token of an unused place, in copied tokens of a row: a run copies it and computes with it."""
+
+
+def rejoin(caches: Sequence[Cache | None], new: int, context: int) -> tuple[GrowingBatch, list[int]] | None:
+    """Write rows to unused places of the batch to which most of these rows belong, instead of copying all rows.
+
+    Places can remain unused. A run computes for them, too, and for the indexes before all rows. `wasted` counts these
+    cells. When they exceed the number of cells that `gather` would copy, None is returned, so at most about twice the
+    necessary work is done.
+
+    Args:
+        caches: The cache of each row.
+        new: The number of new tokens of each row.
+        context: The maximum number of indexes of the token axis.
+
+    Returns:
+        The batch and the place of each row in it; None: the rows must be copied, or are a whole batch in order.
+    """
+    counts: dict[GrowingBatch, int] = {}
+    for cache in caches:
+        if isinstance(cache, RowCache) and type(cache.batch) is GrowingBatch:
+            counts[cache.batch] = counts.get(cache.batch, 0) + 1
+    batch = max(counts, key=lambda one: counts[one], default=None)
+    if batch is None or not batch.blocks or not batch.claims or len(caches) > batch.rows or batch.tip + new > context:
+        return None
+    tip, longest = batch.tip, 0
+    places: list[int] = []
+    used: set[int] = set()
+    others: list[tuple[int, RowCache[ArrayBatch]]] = []
+    for index, cache in enumerate(caches):
+        if cache is None or not cache.length or cache.length > tip:
+            return None
+        row = own_rows(cache, NUMPY)
+        longest = max(longest, row.length)
+        if row.batch is batch and row.start + row.length == tip and row.row not in used:
+            places.append(row.row)
+            used.add(row.row)
+        else:
+            places.append(-1)
+            others.append((index, row))
+    if not others and places == list(range(batch.rows)):
+        return None
+    wasted = _UNUSED_WEIGHT * (batch.rows - len(caches)) * tip + (tip - longest) * len(caches)
+    if batch.wasted + wasted > len(caches) * longest:
+        return None
+    if others:
+        free = [place for place in range(batch.rows) if place not in used and batch.is_free(place)]
+        if len(free) < len(others):
+            return None
+        for (index, row), place in zip(others, free, strict=False):
+            places[index] = place
+            for array, part in zip(batch.arrays, row.used(), strict=True):
+                array[place, :, tip - row.length :] = part[0]
+    batch.wasted += wasted
+    return batch, places
+
+
+_ALWAYS = Claim()
+"""The claim of a place with caches that have none."""
+
+
+def claimed(
+    batch: ArrayBatch, places: Sequence[int], end: int, starts: Sequence[int], before: Sequence[Cache | None]
+) -> list[Cache]:
+    """Return the caches of rows after a run. A row that stayed in its place keeps its claim.
+
+    Args:
+        batch: The batch.
+        places: The place of each row.
+        end: The index after the last token of all rows.
+        starts: For each place of the batch, the index of its first token.
+        before: The caches before the run.
+    """
+    claims: list[weakref.ref[Claim] | None] = [None] * batch.rows
+    if isinstance(batch, GrowingBatch):
+        claims = batch.claims = batch.claims or claims
+    made: list[Cache] = []
+    for place, cache in zip(places, before, strict=True):
+        claim = Claim()
+        if isinstance(cache, RowCache) and cache.batch is batch and cache.row == place:
+            claim = cache.claim or _ALWAYS
+        claims[place] = weakref.ref(claim)
+        made.append(RowCache(batch, place, end - starts[place], starts[place], claim))
+    return made
 
 
 def _runs(rows: Sequence[RowCache[ArrayBatch] | None]) -> list[tuple[int, int]]:

@@ -21,7 +21,17 @@ from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
 from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows
 from guideway.engines.onnx.blocks import MAPPED, Blocks
-from guideway.engines.onnx.cache import NUMPY, CacheOutputs, gather, grown, values_of, without_gaps
+from guideway.engines.onnx.cache import (
+    NUMPY,
+    CacheOutputs,
+    GrowingBatch,
+    claimed,
+    gather,
+    grown,
+    rejoin,
+    values_of,
+    without_gaps,
+)
 from guideway.engines.onnx.files import find_model, fingerprint
 from guideway.engines.onnx.graph import Graph, check_probe, read_graph
 from guideway.engines.onnx.runtime import Calls, open_session
@@ -105,12 +115,13 @@ class OnnxEngine:
 
         def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
             self.counts.add(len(some), len(rows), sum(map(len, some)))
-            (*_, logits), made = self._batch(some, held)
+            (*_, logits), made = self._batch(some, held, pads=pads)
             return logits[:, -1], made
 
+        pads = len(rows) > 1 and self._may_pad(rows, caches)
         if len(rows) == 1:
             return run(rows, caches)
-        if not self._may_pad(rows, caches):
+        if not pads:
             return by_length(rows, caches, run)
         return in_groups(by_padding([len(row) for row in rows], self._call_tokens), rows, caches, run)
 
@@ -125,13 +136,14 @@ class OnnxEngine:
 
         def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
             self.counts.add(len(some), len(rows), sum(map(len, some)))
-            parts, made = self._batch(some, held, every=True)
+            parts, made = self._batch(some, held, every=True, pads=pads)
             logits = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
             for row, own in zip(some, logits, strict=True):
                 found[place[id(row)]] = own[len(own) - len(row) :]
             return logits[:, -1], made
 
-        if not self._may_pad(rows, caches):
+        pads = self._may_pad(rows, caches)
+        if not pads:
             _, made = by_length(rows, caches, run)
         else:
             _, made = in_groups(by_padding([len(row) for row in rows], self._call_tokens), rows, caches, run)
@@ -193,18 +205,31 @@ class OnnxEngine:
         return max(rounding, scale * 2**-20) if rounding <= scale * tolerance else None
 
     def _batch(
-        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], *, every: bool = False
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], *, every: bool = False, pads: bool = False
     ) -> tuple[list[Logits], list[Cache]]:
         """Run rows as one batch. Padding is between the cached and the new tokens of a row.
+
+        `pads`: whether the rows may run in a larger batch with unused places (`rejoin`).
 
         Returns logits [row, token, vocabulary] for each part of the new tokens, padding included, and the caches. Without
         `every`, the only part is the last token.
         """
         counts = [len(row) for row in rows]
         new, least = max(counts), min(counts)
-        batch = gather(self._graph, caches, self._blocks, new)
-        cached, starts = batch.tip, batch.starts or (0,) * len(rows)
-        is_padded = least < new or (batch.starts is not None and any(starts))
+        given = caches
+        batch: ArrayBatch
+        places: Sequence[int] = range(len(rows))
+        joined = None
+        if pads and least == new and self._runs_in_place:
+            joined = rejoin(caches, new, self.context_size)
+        if joined is not None:
+            batch, places = joined
+            rows, caches, starts = _placed(batch, places, rows, caches)
+            counts, cached = [new] * len(rows), batch.tip
+        else:
+            batch = gather(self._graph, caches, self._blocks, new)
+            cached, starts = batch.tip, batch.starts or (0,) * len(rows)
+        is_padded = least < new or any(starts)
         in_place = self._runs_in_place
         if least < new and any(isinstance(cache, RowCache) and cache.batch is batch for cache in caches):
             # Unequal numbers of tokens move cached tokens, which is not allowed in a batch that other caches refer to.
@@ -234,12 +259,10 @@ class OnnxEngine:
                     batch.arrays = without_gaps(batch.arrays, cached + start, here.tolist())
                 begun = begun + width - here
             starts = tuple(begun.tolist())
-        length = cached + new
-        if not is_padded:
-            batch.starts = None
-            return parts, [RowCache(batch, row, length) for row in range(len(rows))]
-        batch.starts = starts
-        return parts, [RowCache(batch, row, length - start, start) for row, start in enumerate(starts)]
+        batch.starts = starts if is_padded else None
+        if joined is not None:
+            parts = [part[places] for part in parts]
+        return parts, claimed(batch, places, cached + new, starts, given)
 
     def export(self, cache: Cache) -> Arrays:
         return export_cache(cache, NUMPY, self._graph.pasts)
@@ -319,3 +342,19 @@ class OnnxEngine:
             return logits.astype(np.float32, copy=False), made
         # A view would keep the logits of all tokens in memory.
         return logits[:, -1:].astype(np.float32, copy=logits.shape[1] > 1), made
+
+
+def _placed(
+    batch: GrowingBatch, order: Sequence[int], rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]
+) -> tuple[list[Sequence[int]], list[Cache | None], tuple[int, ...]]:
+    """Return the new tokens, the cache and the first index of each place of a batch, for the result of `rejoin`.
+
+    An unused place runs tokens 0 and attends to no cached token.
+    """
+    ids: list[Sequence[int]] = [[0] * len(rows[0])] * batch.rows
+    held: list[Cache | None] = [None] * batch.rows
+    starts = [batch.tip] * batch.rows
+    for place, row, cache in zip(order, rows, caches, strict=True):
+        ids[place], held[place] = row, cache
+        starts[place] = batch.tip - (0 if cache is None else cache.length)
+    return ids, held, tuple(starts)
