@@ -64,7 +64,9 @@ def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] =
     return ids[:sure]
 
 
-def usual_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int], most: int) -> list[int]:
+def usual_tokens(
+    matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int], most: int, *, longest: list[int] | None = None
+) -> list[int]:
     """Return tokens for all forced bytes: those of `forced_tokens`, and the longest tokens for the rest.
 
     A model expects the tokens of the tokenizer, and usually draws them if it writes the text itself. If they are too
@@ -75,8 +77,9 @@ def usual_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int], m
         tokenizer: As in `forced_tokens`.
         after: As in `forced_tokens`.
         most: This number of tokens or more are too many.
+        longest: The result of `matcher.forced_tokens`, if it is known.
     """
-    ids = matcher.forced_tokens()
+    ids = matcher.forced_tokens() if longest is None else longest
     if not ids or len(ids) >= most:
         return ids
     bytes_of = _bytes_of(tokenizer)

@@ -39,13 +39,15 @@ class _Waiting:
         left: The tokens of each row that run in later passes.
     """
 
-    def __init__(self, *, equal: bool) -> None:
-        self.left: list[list[int]] = []
+    def __init__(self, rows: int, *, equal: bool) -> None:
+        self.left: list[list[int]] = [[]] * rows
         self._equal = equal
 
     def first(self, ids: list[list[int]]) -> list[list[int]]:
         """Return the tokens that run in the next pass. `ids`: all tokens of each row that wait."""
-        parts = equal_parts(ids) if self._equal else ids
+        if not self._equal:
+            return ids
+        parts = equal_parts(ids)
         self.left = [row[len(part) :] for row, part in zip(ids, parts, strict=True)]
         return parts
 
@@ -85,7 +87,7 @@ def stride(rows: Sequence[Row]) -> None:
     model, count = sessions[0].model, len(rows)
     plans = [session._plan() for session in sessions]
     before, waiting = [cache for cache, _ in plans], [ids for _, ids in plans]
-    pending = _Waiting(equal=count > 1 and splits_rows(model.engine))
+    pending = _Waiting(count, equal=count > 1 and splits_rows(model.engine))
     made = model.run(decode_steps, model.engine, pending.first(waiting), before, draw)
     running = (perf_counter() - begun - drawing) / count
     for row, cache, past, (start, seconds, masking) in zip(rows, made, before, starts, strict=True):

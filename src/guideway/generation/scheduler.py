@@ -32,6 +32,8 @@ FinishReason = Literal["stop", "length"]
 MOST_TAKEN_BACK = 512
 """The maximum number of backtracking attempts (banned strings, budget) without progress."""
 
+_NONE: frozenset[int] = frozenset()
+
 PREFILL_TOKENS = 256
 """The maximum number of tokens of long prompts that run in one round while another row generates."""
 
@@ -139,6 +141,7 @@ class Row:
         self._free_run: UnbudgetedRun | None = None
         self._unseen = begun - len(steps)  # the number of tokens at the start without log-probabilities
         self._eos_ids = frozenset(session.tokenizer.eos_ids)
+        self._ends = self._eos_ids | limits.stop_token_ids
         self.begun = begun
         self._start = len(session) - begun
         self._forced: set[int] = set()  # positions in the session
@@ -166,7 +169,6 @@ class Row:
             raise UnsatisfiableError(f"the output of the state contains a banned string of {limits.bad_words}")
         if self.watch.cut is not None:
             self.finish_reason = "stop"
-        self._ends = self._eos_ids | limits.stop_token_ids
         self._unwatched = not limits.bad_words and limits.stopping_criteria is None and limits.logprobs is None
         self.lowest = sys.maxsize
         self.drafter: Drafter | None = None
@@ -174,6 +176,7 @@ class Row:
         self.awaits_logits = False
         # Whether nothing but the end of the text must be checked after a token, if there is no matcher and no mask.
         self._is_free = self._unwatched and not limits.min_tokens and self._quotations is None and not self._free_after
+        self._may_halt = limits.halt_on_divergence and not limits.bad_words
 
     def count_forced(self, other: Row) -> None:
         """Count tokens as forced that were forced in another row with the same beginning."""
@@ -228,15 +231,18 @@ class Row:
         If log-probabilities are requested, no token is taken here: the model must run over each, and `draw` takes it.
         Raises `BudgetTooSmallError` if the constraint needs more than `max_tokens`.
         """
-        self._check_budget()
-        if self._is_at_quotation():
+        if not self.is_checked:
+            self._check_budget()
+        searches = self._quotations is not None
+        if (searches and self._is_at_quotation()) or self.limits.logprobs is not None:
             return
-        while self.session.matcher is not None and not self.is_over and self.limits.logprobs is None:
-            ids = self._forced_bytes() or self._only()
+        session = self.session
+        while session.matcher is not None and not self.is_over:
+            ids = self._forced_bytes(session.matcher) or self._only()
             if not ids:
                 break
             self._take(ids, forced=True)
-            if self._is_at_quotation():
+            if searches and self._is_at_quotation():
                 break
 
     def _is_at_quotation(self) -> bool:
@@ -299,14 +305,14 @@ class Row:
         else:
             look = bool(self._forbidden or limits.min_tokens or session.mask is not None)
         only = self._only() if look else []
-        if self._halts():
+        if self._may_halt and self._halts():
             return
         attempt = len(self._forbidden.get(len(session), ())) if self._forbidden else 0
         if only:
             token_id = only[0]
         else:
-            token_id = session.draw(attempt=attempt, unbudgeted=self._unbudgeted())
-        if self._halts():
+            token_id = session.draw(attempt=attempt, unbudgeted=self._unbudgeted() if self._refused[1] else None)
+        if self._may_halt and self._halts():
             return
         if limits.bad_words and self._free_run is None and (changed := session.divergence) is not None:
             index = len(session) - self._refused[0]
@@ -415,12 +421,14 @@ class Row:
             if session.matcher is None:
                 self._take([session.draw_from(logits, None)], forced=False)
             else:
-                token_id = session.draw_masked(logits, unbudgeted=self._unbudgeted())
-                if not self._halts():
+                token_id = session.draw_masked(logits, unbudgeted=self._unbudgeted() if self._refused[1] else None)
+                if not self._may_halt or not self._halts():
                     self._take([token_id], forced=False)
             if session.matcher is not None and not self.is_over:
                 self.take_forced()
-            is_held = self.is_over or bool(self._forbidden) or self._is_at_quotation()
+            is_held = (
+                self.is_over or bool(self._forbidden) or (self._quotations is not None and self._is_at_quotation())
+            )
         except Exception as error:
             self.error, is_held = error, True
         finally:
@@ -445,13 +453,15 @@ class Row:
 
         While no token is legal, the row is rewound. The list is also empty if this ends the row.
         """
+        session, limits = self.session, self.limits
         while True:
-            place = len(self.session)
-            without = self._forbidden.get(place, set())
-            budget = self.left if self.limits.complete else None
-            avoid = self._eos_ids if place - self._start < self.limits.min_tokens else frozenset()
+            place = len(session)
+            without = self._forbidden.get(place, _NONE) if self._forbidden else _NONE
+            taken = place - self._start
+            budget = limits.max_tokens - taken if limits.complete else None
+            avoid = self._eos_ids if taken < limits.min_tokens else _NONE
             try:
-                one = self.session.only_legal(budget, without=without, avoid=avoid, compare=self._compares)
+                one = session.only_legal(budget, without=without, avoid=avoid, compare=self._compares)
             except UnsatisfiableError:
                 self._take_back(1, by_budget=self.session.budget_excludes_all)
             except BudgetTooSmallError:  # the completion is longer than estimated (array items that must be different)
@@ -527,19 +537,20 @@ class Row:
         index = len(self.session) - place
         return ids[index] if 0 <= index < len(ids) else None
 
-    def _forced_bytes(self) -> list[int]:
+    def _forced_bytes(self, matcher: Matcher) -> list[int]:
         """Return tokens for the forced bytes.
 
         The list is empty if no tokens are forced, if they leave too little of the budget, or if a token is excluded
         here.
         """
-        matcher = self.session.matcher
-        if matcher is None or len(self.session) in self._forbidden:
+        if self._forbidden and len(self.session) in self._forbidden:
             return []
-        ids = usual_tokens(matcher, self.session.tokenizer, self.session._tokens, self.left)
-        if not ids:
+        longest = matcher.forced_tokens()
+        if not longest:
             return []
-        fits = len(ids) < self.left
+        left = self.left
+        ids = usual_tokens(matcher, self.session.tokenizer, self.session._tokens, left, longest=longest)
+        fits = len(ids) < left
         if fits and self.limits.complete:
             self.session.feed(ids)
             try:
@@ -570,7 +581,8 @@ class Row:
         left = bound_work(None)  # no limit: an interruption here would leave the row incomplete
         try:
             self._took(ids, start, matcher)
-            self._settle_difference()
+            if self._free_run is not None:
+                self._settle_difference()
         finally:
             bound_work(left)
 
@@ -594,8 +606,7 @@ class Row:
             return
         if reached > self._furthest:
             self._taken_back, self._furthest = 0, reached
-        ended = ids[-1] in self._eos_ids and (matcher is None or matcher.is_finished or matcher.is_accepting)
-        if ended or ids[-1] in self.limits.stop_token_ids or self.watch.cut is not None:
+        if (ids[-1] in self._ends and self._is_end(ids[-1], matcher)) or self.watch.cut is not None:
             self.finish_reason = "stop"
         elif reached - self._start >= self.limits.max_tokens:
             self.finish_reason = "length"
@@ -604,6 +615,12 @@ class Row:
         if self._free_after and self.watch.size >= self._free_after:
             session.constrain(None)
             self._free_after = 0
+
+    def _is_end(self, token_id: int, matcher: Matcher | None) -> bool:
+        """Return whether one of `_ends`, which was taken, ends the row."""
+        if token_id in self.limits.stop_token_ids:
+            return True
+        return matcher is None or matcher.is_finished or matcher.is_accepting
 
     def _watched(self, ids: Sequence[int], matcher: Matcher | None) -> tuple[int, int] | None:
         """Add the text of these ids, up to the first id that completes a banned string.
@@ -716,8 +733,10 @@ def step(
         is_shared: Whether other rows that already generate wait for this call.
     """
     going = []
+    drawn, drafts = 0, False
     for row in rows:
-        if row.session.matcher is not None and not row.awaits_logits:
+        session = row.session
+        if session.matcher is not None and not row.awaits_logits:
             if deferral is not None and not deferral.allows(row):
                 continue
             try:
@@ -728,14 +747,16 @@ def step(
                 continue
             except Exception as error:
                 row.error = error
-        if row.session.kv_hook is not None and not row.is_over:
+        if session.kv_hook is not None and not row.is_over:
             try:
-                row.session.call_hook()
+                session.call_hook()
             except Exception as error:
                 row.error = error
-        if not row.is_over:
+        if row.finish_reason is None and row.error is None:
             going.append(row)
-    run = speculate if any(row.drafter is not None for row in going) else stride if strides else None
+            drawn += row.has_drawn
+            drafts = drafts or row.drafter is not None
+    run = speculate if drafts else stride if strides else None
     if run is not None and going and all(row.strides for row in going):
         if deferral is not None:
             deferral.pause()
@@ -744,9 +765,9 @@ def step(
             deferral.resume()
         return
     # If some rows already generate, a long prompt is divided, so that these rows do not wait for all of it.
-    is_chunked = is_shared or any(row.has_drawn for row in going)
+    is_chunked = is_shared or drawn > 0
     # A first token does not wait until the tokens before it have run in several rounds.
-    is_equal = len(going) > 1 and all(row.has_drawn for row in going) and splits_rows(going[0].session.model.engine)
+    is_equal = 1 < len(going) == drawn and splits_rows(going[0].session.model.engine)
     if deferral is not None:
         deferral.pause()
     feed_all([row.running for row in going], prefill_tokens=PREFILL_TOKENS if is_chunked else None, equal=is_equal)

@@ -25,6 +25,7 @@ class Watch:
         skipped: The number of bytes of `healed`.
         cut: The offset in the bytes at which the stop string that was found begins; None: none was found.
         stopped_by: The stop string that was found; None: none was found.
+        is_idle: Whether there are no strings to find.
         hidden_from: The index of a token whose text must not be shown yet, nor any later text. None: there is none.
     """
 
@@ -33,6 +34,7 @@ class Watch:
     ) -> None:
         self._vocabulary = vocabulary
         self._stop, self._banned = tuple(stop), tuple(banned)
+        self.is_idle = not (self._banned or self._stop)
         self.healed = healed
         self.skipped = len(healed.encode())
         self._ends: list[int] = []  # the end of each token in the bytes
@@ -90,11 +92,6 @@ class Watch:
             self.cut = stop[0]
             self.stopped_by = stop[1].decode()
         return None
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether there are no strings to find."""
-        return not (self._banned or self._stop)
 
     def extend(self, ids: Sequence[int]) -> None:
         """Add tokens. Only allowed if there are no strings to find (`is_idle`)."""

@@ -100,8 +100,9 @@ class LogitsRing:
 
     def put(self, position: int, logits: Logits) -> None:
         """Store the logits of a position, and drop those of later positions."""
-        self.rewind(position - 1)
         held = self._held
+        if (held and held[-1][0] >= position) or (self._older and self._older[-1][0] >= position):
+            self.rewind(position - 1)
         held.append((position, logits))
         if len(held) > self._least and len(held) * logits.nbytes > self.budget_bytes:
             oldest = held.pop(0)

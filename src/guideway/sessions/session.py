@@ -429,13 +429,14 @@ class Session:
                 self._whole = np.empty_like(mask)
             fit = matcher.fill_masks_within(mask, self._whole, tokens_left)
             fits, self._narrowed = fit is not Fit.NONE, fit is Fit.SOME
-        for row in (mask, self._whole) if self._narrowed and self._whole is not None else (mask,):
-            _exclude(row, without)
-            if avoid:
-                kept = row.copy()
-                _exclude(row, avoid)
-                if matcher is not None and not row.any():
-                    row[:] = kept
+        if without or avoid:
+            for row in (mask, self._whole) if self._narrowed and self._whole is not None else (mask,):
+                _exclude(row, without)
+                if avoid:
+                    kept = row.copy()
+                    _exclude(row, avoid)
+                    if matcher is not None and not row.any():
+                        row[:] = kept
         one = masks.only(mask)
         self.mask_seconds += perf_counter() - start
         if matcher is not None and not fits:
