@@ -45,14 +45,23 @@ class Call:
             then with the others. It is not called without rows, or if this `Call` is cancelled.
         done: Called once at the end, with the error that ended the `Call`; None: it ended without an error, or was
             cancelled.
+        streams: Whether the caller shows tokens while others are generated. False: only the end of a row matters to it,
+            so its rows do not run before others, and `moved` is called with rows that drew their first token or ended.
 
     `moved` and `done` run in the loop's thread. Set `cancelled` to remove the call from the loop.
     """
 
     def __init__(
-        self, job: Job, moved: Callable[[list[Row]], None], done: Callable[[BaseException | None], None]
+        self,
+        job: Job,
+        moved: Callable[[list[Row]], None],
+        done: Callable[[BaseException | None], None],
+        *,
+        streams: bool = True,
     ) -> None:
         self.job = job
+        self.streams = streams
+        self.begun: set[Row] = set()  # if `streams` is False: the active rows whose first token was reported
         self.moved = moved
         self.done = done
         self.cancelled = False
@@ -206,7 +215,7 @@ class Loop:
                 unchecked += not call.active[-1].is_checked
         active = [row for call in calls for row in call.active]
         rows = self._deferral.going(active)
-        early = self._early(rows)
+        early = self._early(calls, rows)
         if rows:
             self._deferral.begin()
             try:
@@ -223,14 +232,18 @@ class Loop:
         self._report(calls, active)
         for call in calls:
             call.active = [row for row in call.active if not row.is_over]
+            call.begun.intersection_update(call.active)
 
-    def _early(self, rows: list[Row]) -> list[Row]:
+    def _early(self, calls: list[Call], rows: list[Row]) -> list[Row]:
         """Return the rows that run first in a round, so that their first tokens do not wait for the pass of the others.
 
-        These are the rows that have drawn no token and are not slow, if there are other rows, and the engine runs
-        prompts in separate calls anyway.
+        These are the rows of streams that have drawn no token and are not slow, if there are other rows, and the engine
+        runs prompts in separate calls anyway.
         """
         new = [row for row in rows if not row.has_drawn and not self._deferral.is_slow(row)]
+        if new and not all(call.streams for call in calls):
+            waiting = {row for call in calls if call.streams for row in call.active}
+            new = [row for row in new if row in waiting]
         if not new or len(new) == len(rows) or not runs_prompts_separately(new[0].session.model.engine):
             return []
         return new
@@ -241,6 +254,9 @@ class Loop:
         with self.outbox:
             for call in calls:
                 moved = [row for row in call.active if row in known]
+                if not call.streams:
+                    moved = [row for row in moved if row.is_over or (row.has_drawn and row not in call.begun)]
+                    call.begun.update(moved)
                 if moved and not call.cancelled:
                     _act(call, moved)
 

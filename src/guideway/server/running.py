@@ -56,7 +56,7 @@ class ServedRequest:
         self._over = False
         self._error: BaseException | None = None
         self._sent_steps: dict[int, int] = {}
-        self._call = Call(job, self._moved, self._done)
+        self._call = Call(job, self._moved, self._done, streams=streams)
         loop = loop_of(job.model)
         self._outbox = loop.outbox
         loop.add(self._call)

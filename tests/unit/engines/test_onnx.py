@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("onnx", reason="the graphs of these tests are written with onnx")
 
 import guideway as gw
-from guideway.engines.base import Cache, StepEngine
+from guideway.engines.base import Cache, Logits, StepEngine
 from guideway.engines.kv_cache import ArrayBatch, RowCache, alone
 from guideway.engines.onnx import OnnxEngine, blocks as onnx_blocks, cache as onnx_cache
 from guideway.engines.onnx.blocks import Blocks
@@ -524,3 +524,105 @@ def test_a_single_row_is_copied_out_of_its_batch() -> None:
     for part, copy in zip(row.used(), kept.used(), strict=True):
         assert np.array_equal(part, copy)
         assert not np.shares_memory(part, copy)
+
+
+@pytest.fixture(scope="module")
+def tiny_engine() -> OnnxEngine:
+    """Return the bundled model, whose rows can run with padding."""
+    engine = OnnxEngine(Path(gw.__file__).parent / "tiny")
+    assert engine.pads_rows
+    return engine
+
+
+def batch_of(engine: OnnxEngine, rows: list[list[int]]) -> list[Cache]:
+    """Return caches of rows that ran together, with one more token each."""
+    _, caches = engine.forward(rows, [None] * len(rows))
+    return list(engine.forward([[7]] * len(rows), caches)[1])
+
+
+def place_of(cache: Cache) -> tuple[ArrayBatch, int]:
+    assert isinstance(cache, RowCache)
+    return cache.batch, cache.row
+
+
+def expect_same(engine: OnnxEngine, caches: list[Cache], texts: list[list[int]], logits: Logits) -> None:
+    """Compare logits, and the caches, with those of rows that run alone."""
+    for cache, text, found in zip(caches, texts, logits, strict=True):
+        alone_logits, (single,) = engine.forward([text], [None])
+        assert np.allclose(found, alone_logits[0], atol=1e-3)
+        for name, array in engine.export(single).items():
+            assert np.allclose(array, engine.export(cache)[name], atol=1e-3)
+
+
+def test_a_new_row_takes_the_place_of_a_row_without_caches(tiny_engine: OnnxEngine) -> None:
+    engine = tiny_engine
+    texts = [[3, 1, 4, 1, 5], [9, 2, 6], [5, 3, 5, 8]]
+    caches = batch_of(engine, texts)
+    batch, place = place_of(caches[1])
+    _, (new,) = engine.forward([[2, 7, 1]], [None])
+    del caches[1]
+    logits, made = engine.forward([[4]] * 3, [new, caches[1], caches[0]])
+    assert [place_of(cache) for cache in made] == [(batch, place), (batch, 2), (batch, 0)]
+    expect_same(engine, made, [[2, 7, 1, 4], [*texts[2], 7, 4], [*texts[0], 7, 4]], logits)
+    expect_same(engine, [new], [[2, 7, 1]], engine.forward([[2, 7, 1]], [None])[0])
+
+
+@pytest.mark.parametrize("length", [None, 2])
+def test_a_place_with_a_cache_is_not_used_again(tiny_engine: OnnxEngine, length: int | None) -> None:
+    engine = tiny_engine
+    texts = [[3, 1, 4, 1, 5], [9, 2, 6], [5, 3, 5, 8]]
+    caches = batch_of(engine, texts)
+    kept = caches.pop(1)
+    if length is not None:
+        kept = kept.truncated(length)
+    before = engine.export(kept)
+    _, (new,) = engine.forward([[2, 7, 1]], [None])
+    logits, made = engine.forward([[4]] * 3, [new, *caches])
+    expect_same(engine, made, [[2, 7, 1, 4], [*texts[0], 7, 4], [*texts[2], 7, 4]], logits)
+    for name, array in engine.export(kept).items():
+        assert np.array_equal(array, before[name])
+
+
+def test_unused_places_are_removed_when_they_take_too_much_work(tiny_engine: OnnxEngine) -> None:
+    engine = tiny_engine
+    texts = [[3, 1, 4, n] for n in range(8)]
+    caches = batch_of(engine, texts)
+    batch, _ = place_of(caches[0])
+    del caches[3]
+    texts = [[*text, 7] for n, text in enumerate(texts) if n != 3]
+    batches = []
+    for token in range(6):
+        logits, caches = engine.forward([[token]] * 7, caches)
+        texts = [[*text, token] for text in texts]
+        expect_same(engine, caches, texts, logits)
+        batches.append(place_of(caches[0])[0])
+    assert batches[0] is batch
+    assert batches[-1] is not batch
+    assert batches[-1].rows == 7
+
+
+def test_random_rows_that_join_and_leave_are_like_single_rows(tiny_engine: OnnxEngine) -> None:
+    engine, chance = tiny_engine, np.random.default_rng(5)
+    rows: list[tuple[list[int], Cache]] = []
+    kept: list[tuple[list[int], Cache]] = []
+    for _ in range(60):
+        while len(rows) < 5 and chance.random() < 0.7:
+            text = chance.integers(0, engine.vocab_size, int(chance.integers(1, 9))).tolist()
+            rows.append((text, engine.forward([text], [None])[1][0]))
+        if not rows:
+            continue
+        chance.shuffle(rows)  # type: ignore[arg-type]  # a list is a sequence that can be changed
+        tokens = chance.integers(0, engine.vocab_size, len(rows)).tolist()
+        logits, made = engine.forward([[token] for token in tokens], [cache for _, cache in rows])
+        rows = [([*text, token], cache) for (text, _), token, cache in zip(rows, tokens, made, strict=True)]
+        expect_same(engine, [cache for _, cache in rows], [text for text, _ in rows], logits)
+        del made
+        rows = [row for row in rows if chance.random() < 0.85 and len(row[0]) < engine.context_size - 2]
+        if rows and chance.random() < 0.3:
+            text, cache = rows[0]
+            length = int(chance.integers(1, len(text) + 1))
+            kept.append((text[:length], cache.truncated(length)))
+    for text, cache in kept:
+        _, (single,) = engine.forward([text], [None])
+        for name, array in engine.export(single).items():
+            assert np.allclose(array, engine.export(cache)[name], atol=1e-3)

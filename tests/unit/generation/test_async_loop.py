@@ -235,3 +235,19 @@ def test_background_threads_pause_again_after_the_pass(drafted: int) -> None:
         finally:
             deferral.end()
         assert rounds.count == 0
+
+
+def test_a_call_that_does_not_stream_gets_the_first_token_and_the_end_of_its_rows() -> None:
+    model = ConstantModel(BYTES)
+    given: list[list[tuple[int, bool]]] = []
+    ended = threading.Event()
+    options: Any = {"max_tokens": 6, "min_tokens": 6, "batch_size": 2}
+    job = Job(model, [gw.GenerationRequest("x", None), gw.GenerationRequest("y", None)], None, None, options)
+
+    def moved(rows: list[Row]) -> None:
+        given.append([(len(row.tokens), row.is_over) for row in rows])
+        job.finish_all(rows)
+
+    Loop().add(Call(job, moved, lambda _: ended.set(), streams=False))
+    assert ended.wait(60)
+    assert given == [[(1, False)] * 2, [(6, True)] * 2]
