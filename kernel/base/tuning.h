@@ -25,7 +25,7 @@ struct Tuning {
     bool differences = true;         // of the state that most bytes lead to
     bool delta_sets = true;          // runs are stored as a base run and its changes; `differences` stores them so in any case
     // Objects and arrays (mask/mask_builder.cpp).
-    bool summaries = true;        // the result of a suffix trie in the rest of a component is cached
+    bool summaries = true;        // the result of a suffix trie in the rest of an object or array is cached (ComponentSummary)
     bool key_index = true;        // tokens are sorted by the keys that they lead to
     bool punctuation = true;      // punctuation is walked as leaves that all grammars share
     bool composite_walks = true;  // the items of an array with unique items are walked as components of a separate machine

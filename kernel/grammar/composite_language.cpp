@@ -313,10 +313,10 @@ std::uint32_t CompositeLanguage::shortest(std::uint32_t state) {
     return std::any_of(at.begin(), at.end(), [&](const Config& c) { return machine.accepting(c); }) ? bytes : kInfinite;
 }
 
-void CompositeLanguage::count_learned(std::uint32_t number) {
-    const std::size_t learned = machines_[number].machine->learned();
-    bytes_ += (learned - machines_[number].learned) * 60;
-    machines_[number].learned = learned;
+void CompositeLanguage::count_stored(std::uint32_t number) {
+    const std::size_t stored = machines_[number].machine->stored_items();
+    bytes_ += (stored - machines_[number].stored) * 60;
+    machines_[number].stored = stored;
 }
 
 ExprId CompositeLanguage::next(std::uint32_t state, std::uint8_t byte) {
@@ -326,7 +326,7 @@ ExprId CompositeLanguage::next(std::uint32_t state, std::uint8_t byte) {
     const Configs from = configs(state);
     at_node(-1, [&] { machine.step_all(from, byte, made); });
     const ExprId after = intern(number, made);
-    count_learned(number);
+    count_stored(number);
     return after;
 }
 
@@ -346,7 +346,7 @@ void CompositeLanguage::derive(std::uint32_t state, std::array<ExprId, 256>& out
         at_node(-1, [&] { machine.step_all(from, b, made); });
         out[b] = intern(number, made);
     });
-    count_learned(number);
+    count_stored(number);
 }
 
 }  // namespace guideway

@@ -73,7 +73,7 @@ private:
         bool single;                      // it has one value
         std::uint32_t reach;              // see ExternalLanguage::reach
         std::uint32_t values;             // lower bound of the number of values
-        std::size_t learned;              // `Machine::learned` at the last count
+        std::size_t stored;               // `Machine::stored_items` at the last count
         std::unique_ptr<Late> late;       // null: it was constructed at once
         std::uint32_t start = kInfinite;  // first state of a late machine
     };
@@ -88,7 +88,7 @@ private:
     bool is_late_start(std::uint32_t state) const { return machines_[states_[state].machine].start == state; }
     ExprId begin(std::vector<AnalysedNode>&& components, std::uint32_t root, bool single, std::uint32_t reach);
     ExprId intern(std::uint32_t machine, const std::vector<Config>& configs);
-    void count_learned(std::uint32_t machine);
+    void count_stored(std::uint32_t machine);
 
     ExprPool& pool_;
     std::vector<Walker> machines_;

@@ -143,7 +143,7 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
         const Config c = todo.back();
         todo.pop_back();
         core_.pool.fuel().spend(kStepWork);
-        if (visited.before(c)) continue;
+        if (visited.repeats(c)) continue;
         if (c.node == kDone) {
             outcome.popped = true;
             continue;
@@ -289,7 +289,7 @@ bool Machine::accepting(const Config& config) {
     while (!todo.empty()) {
         const Config c = todo.back();
         todo.pop_back();
-        if (visited.before(c)) continue;
+        if (visited.repeats(c)) continue;
         if (c.node == kDone) return true;
         if (core_.is_leaf(c) && core_.pool[c.state].nullable) resume(c.parent, todo, c.regs);
     }
@@ -364,7 +364,7 @@ int Machine::best_byte(const Configs& configs) {
         const Config c = todo.back();
         todo.pop_back();
         core_.pool.fuel().spend(kStepWork);
-        if (c.node == kDone || visited.before(c) || cost(c) > target) continue;
+        if (c.node == kDone || visited.repeats(c) || cost(c) > target) continue;
         int byte = -1;
         const NodeKind kind = core_.components[c.node].kind;
         if (kind == NodeKind::leaf) {

@@ -113,8 +113,8 @@ public:
     bool is_leaf(const Config& c) const { return core_.is_leaf(c); }
     bool is_sequence(const Config& c) const { return core_.is_sequence(c); }
     std::size_t frame_count() const { return core_.frames.size(); }
-    // The number of different stacks, records and bytes of texts so far.
-    std::size_t learned() const { return core_.learned(); }
+    // The number of stacks, records, bytes of texts and sets of texts so far.
+    std::size_t stored_items() const { return core_.stored_items(); }
     ExprPool& pool() { return core_.pool; }
     ObjectRules& object_rules() { return object_rules_; }
 

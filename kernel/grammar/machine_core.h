@@ -71,7 +71,8 @@ inline constexpr std::uint32_t kGssNode = 0xfffffffe;  // a frame that represent
 // paths lead to the same few configurations, and each must be followed only once.
 class VisitedSet {
 public:
-    bool before(const Config& c) { return ++count_ > kFew && !add(c); }
+    // In the first `kFew` calls: false, and nothing is stored. After that: stores c, and returns whether it was stored already.
+    bool repeats(const Config& c) { return ++count_ > kFew && !add(c); }
 
 private:
     static constexpr std::size_t kFew = 64;
@@ -118,13 +119,17 @@ struct AnalysedNode : Node {
     std::uint32_t cost = kInfinite;  // bytes of a shortest text; kInfinite: there is none
     bool nullable = false;
     ByteSet first, follow;
-    ByteSet alphabet;                // object, array: bytes that its configurations can continue with, except inside fixed keys
-    std::uint32_t id = 0;            // its number in the keys of cached results, equal for equal components of different grammars
-    bool direct = false;             // object, array: the register is a position, bits or a count, not a record
-    bool bounded = false;            // object: number of entries or demands; array: counters
-    bool misses = false;             // object: marks count for properties that do not occur
-    std::uint32_t record_words = 0;  // size of a record in words
-    List<std::uint32_t> open_leaf;   // object: the leaf of each class of open keys
+    ByteSet alphabet;  // object, array: bytes that its configurations can continue with, except inside fixed keys
+    // Its number in the keys of cached results (ComponentIds). Leaves with equal follow bytes share one, since the state is in the
+    // key too; each other node has its own.
+    std::uint32_t id = 0;
+    // Object, array: the register is a position, bits or a count, not a record. Object: it has no open keys, no bounds and no demands,
+    // and is ordered or has at most 32 properties. Array: it has neither unique items nor counters.
+    bool direct = false;
+    bool bounded = false;                          // object: number of entries or demands; array: counters
+    bool misses = false;                           // object: marks count for properties that do not occur
+    std::uint32_t record_words = 0;                // size of a record in words
+    List<std::uint32_t> open_leaf;                 // object: the leaf of each class of open keys
     List<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
     std::shared_ptr<const ItemCosts> item_plan;    // array with counters
     List<EntrySuffixCost> ahead;                   // object: by entry, and one more
@@ -214,7 +219,7 @@ struct MachineCore {
     // Throws Error(limit) if there are more configurations than the limit.
     void check_heads(std::size_t count, std::int64_t node = -1) const;
     // The number of stacks, records, bytes of texts and sets of texts so far. Of these only `used` is emptied sometimes.
-    std::size_t learned() const { return frames.size() + records.size() + read_texts.size() + texts.size() + used.size(); }
+    std::size_t stored_items() const { return frames.size() + records.size() + read_texts.size() + texts.size() + used.size(); }
 
     AnalysedNodes components;
     ExprPool& pool;

@@ -60,13 +60,13 @@ public:
         const std::uint32_t known = tables_.ids.find(wanted, state_sets_.size(), hash_of, same);
         if (known != InternTable::kMissing) return state_sets_[known];
         if (pieces_.empty() || pieces_.back().size() - used_ < configs.size()) {
-            pieces_.emplace_back(std::max(configs.size(), std::clamp(learned_ / 4, kFewest, kMost)));
+            pieces_.emplace_back(std::max(configs.size(), std::clamp(stored_configs_ / 4, kFewest, kMost)));
             used_ = 0;
         }
         Config* const first = pieces_.back().data() + used_;
         std::copy(configs.begin(), configs.end(), first);
         used_ += configs.size();
-        learned_ += configs.size();
+        stored_configs_ += configs.size();
         const auto id = static_cast<std::uint32_t>(state_sets_.size());
         state_sets_.push_back({first, static_cast<std::uint32_t>(configs.size()), id});
         tables_.ids.add(wanted);
@@ -91,7 +91,7 @@ public:
         ++tables_.noted;
     }
     // The number of configurations in all state sets.
-    std::size_t learned() const { return learned_; }
+    std::size_t stored_configs() const { return stored_configs_; }
 
 private:
     static constexpr std::size_t kFewest = 16, kMost = 1024;                                        // configurations in a piece
@@ -126,7 +126,7 @@ private:
 
     StateSetIndex& tables_;
     std::vector<ArenaBlock<Config>> pieces_;
-    std::size_t used_ = 0, learned_ = 0;  // used_: of the last piece
+    std::size_t used_ = 0, stored_configs_ = 0;  // used_: of the last piece
     SegmentedVector<StateSet, 5> state_sets_;
 };
 

@@ -127,9 +127,11 @@ struct AutomatonCache {
     // A row is written in four steps (MaskEngine::write): the token set `run`, a delta without its changes; the sets and
     // spans of `parts`; the changes of `run`; the token set `verified`.
     struct Mask {
-        std::uint32_t run = 0;                              // the tokens of the first component's run over the whole vocabulary
-        std::uint32_t verified = kNoTokens;                 // context-dependent tokens that were stepped byte by byte and are legal
-        Parts parts;                                        // the tokens that end in the frames below
+        // The token set of the first component over the vocabulary, perhaps a delta. The empty list if keys or punctuation were
+        // taken apart, or at the rest of a sequence. kNoTokens: only a mark (MaskEngine::find).
+        std::uint32_t run = 0;
+        std::uint32_t verified = kNoTokens;  // context-dependent tokens that were stepped byte by byte and are legal
+        Parts parts;                         // the tokens that end in the frames below, and those of a first component that is not in `run`
         bool accepting = false, context_dependent = false;  // context_dependent: it holds only for the text that was read
     };
     // Function summary of an object or array for one suffix trie: the parts that it accepts. After them, `parts` has the suffix
@@ -146,13 +148,13 @@ struct AutomatonCache {
     };
     // The keys of an object from one state over one trie, whether they are allowed or not.
     struct KeyIndex {
-        Span names, ways;  // of `key_exits` and `key_ranges`
-        bool known;        // false: the keys are not a set of texts, and have no index
+        Span exits, ranges;  // of `key_exits` and `key_ranges`
+        bool exists;         // false: the keys are not a set of texts, and have no index
     };
 
     FlatMap<Config, Mask, ConfigHash> masks;
     FlatMap<ResultKey, ComponentSummary, ResultKeyHash> summaries;
-    FlatMap<ResultKey, KeyIndex, ResultKeyHash> names;  // by trie, component and state
+    FlatMap<ResultKey, KeyIndex, ResultKeyHash> key_indexes;  // by trie, component and state
     ArenaVector<KeyExit> key_exits;
     ArenaVector<KeyRange> key_ranges;
     ArenaVector<std::uint32_t> parts, key_tokens;
@@ -173,7 +175,8 @@ struct AutomatonCache {
     std::size_t counted = 0;  // bytes, when they were counted last
     mutable UseTime last;     // time of its last use (MaskEngine::use_clock_), set by several threads
 
-    // Empties all caches except the indexes.
+    // Empties all caches except `state_sets` (index, transitions) and `machine` (indexes, costs of frames), which `forget_idle`
+    // empties too. Resets `counted` and `last`.
     void forget() {
         AutomatonCache kept;
         kept.state_sets = std::move(state_sets);
@@ -186,7 +189,7 @@ struct AutomatonCache {
     std::span<const std::uint32_t> tokens(Span span) const { return std::span(key_tokens).subspan(span.begin, span.end - span.begin); }
     std::size_t bytes() const {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
-        return sizeof *this + masks.bytes() + summaries.bytes() + names.bytes() + of(key_exits) + of(key_ranges) + of(parts) +
+        return sizeof *this + masks.bytes() + summaries.bytes() + key_indexes.bytes() + of(key_exits) + of(key_ranges) + of(parts) +
                of(key_tokens) + of(of_state_set) + of(in_state_sets) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() +
                large_finish.bytes() + large_worst.bytes() + forced.bytes() + within.bytes() + mask_ids.size() * 64;
     }

@@ -150,6 +150,8 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
         return !bare && (walk_without_loop_bounds(machine, at, true, made) || walk_superset(machine, at, tuning_.first_tries, made) ||
                          walk_difference(machine, at, made) || walk_superset(machine, at, tuning_.tries, made));
     };
+    // Not a leaf: a walk of the machine. A composite value: the inner machine, if it can. A leaf over a suffix trie or an alphabet
+    // slice, or a substring: a walk of the leaf. Any other leaf over the vocabulary: from others, or else a walk of the leaf.
     at_node(config.node, [&] {
         const bool is_substring = leaf && is_substring_leaf(machine.pool(), at.state);  // its own walk is the shortest
         const std::uint32_t walked_trie =

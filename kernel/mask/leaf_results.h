@@ -1,6 +1,6 @@
 // Results of walks: a suffix trie through one component from one of its states, cached by trie, component and state;
-// and the strategies by which the result of a leaf's state is found (mask_engine.h describes them; `run` tries them in
-// order).
+// and the strategies by which the result of a leaf's state is found (mask_engine.h describes them; the order in which they
+// are tried is in `run`).
 #pragma once
 
 #include <atomic>
@@ -56,7 +56,7 @@ private:
 struct ResultCounters {
     mutable std::atomic<std::size_t> hits = 0;
     std::size_t misses = 0, used = 0;  // used: bytes of cached results
-    std::uint32_t time = 1;            // counts the look-ups that found no result
+    std::uint32_t time = 1;            // the clock of Known::time and FrameSummary::time: a tick for each look-up that found no result
 };
 
 // Results of arrays and objects that are one leaf; a higher part implements them (composite_results.cpp).

@@ -14,6 +14,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uint64_t kTaskWork = 10;
+constexpr std::size_t kFewTasks = 64;               // tasks of a mask before repeated tasks are looked for
 constexpr std::size_t kMaxSpans = 2048;             // maximum number of tokens of keys that are kept as spans; more become a row
 constexpr std::uint32_t kAnyRegister = 0xffffffff;  // in a ResultKey: the result holds for all registers of the object
 
@@ -93,8 +94,8 @@ void MaskBuilder::drain_worklist(Machine& machine, Mask& mask) {
             if (ended_) ended_->push_back(task.trie);
             continue;
         }
-        if (++taken_ > 64 &&
-            visited_[task.trie].before(task.config)) {  // an earlier task has done the same; open summaries lack its results
+        if (++taken_ > kFewTasks &&
+            visited_[task.trie].repeats(task.config)) {  // an earlier task has done the same; open summaries lack its results
             for (std::size_t i = 0; i < opened_; ++i) open_[i].whole = false;
             continue;
         }
@@ -209,12 +210,12 @@ bool MaskBuilder::take_keys(Machine& machine, const Task& task) {
     const Config& c = task.config;
     if (!tuning_.key_index || machine.component(c.node).kind != NodeKind::object || phase_of(c.state) != Phase::key) return false;
     const KeyIndex all = key_index_of(machine, task);
-    if (!all.known) return false;
-    fuel_.spend(all.names.end - all.names.begin + all.ways.end - all.ways.begin);
+    if (!all.exists) return false;
+    fuel_.spend(all.exits.end - all.exits.begin + all.ranges.end - all.ranges.begin);
     std::vector<std::uint32_t>& before = allowed_;  // by position of a key: number of allowed keys before it
     before.assign(1, 0);
     const ObjectRules::AllowedKeys opens(machine.object_rules(), c.node, c.regs);
-    for (std::uint32_t n = all.names.begin; n < all.names.end; ++n) {
+    for (std::uint32_t n = all.exits.begin; n < all.exits.end; ++n) {
         const AutomatonCache::KeyExit name = at_->key_exits[n];
         const bool open = opens(name.label);
         before.push_back(before.back() + open);
@@ -222,7 +223,7 @@ bool MaskBuilder::take_keys(Machine& machine, const Task& task) {
     }
     const std::size_t others = spans_.size();
     std::size_t count = 0;
-    for (std::uint32_t w = all.ways.begin; w < all.ways.end; ++w) {
+    for (std::uint32_t w = all.ranges.begin; w < all.ranges.end; ++w) {
         const AutomatonCache::KeyRange way = at_->key_ranges[w];
         if (before[way.first] == before[way.last]) continue;
         count += way.end - way.begin;
@@ -241,7 +242,7 @@ bool MaskBuilder::take_keys(Machine& machine, const Task& task) {
 MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& task) {
     const Config& c = task.config;
     const ResultKey key{task.trie, machine.component(c.node).id, c.state, 0};
-    if (const KeyIndex* known = at_->names.find(key)) {
+    if (const KeyIndex* known = at_->key_indexes.find(key)) {
         results_.counters.hits.fetch_add(1, std::memory_order_relaxed);
         return *known;
     }
@@ -249,7 +250,7 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
     const TrieForest& forest = suffix_tries_.forest(task.trie);
     const TokenTrie& x = *forest.trie;
     KeyWalk& walked = key_walk_;
-    if (!walked.run(machine.pool(), forest, rest_of(c.state))) return at_->names.add(key, {{}, {}, false});
+    if (!walked.run(machine.pool(), forest, rest_of(c.state))) return at_->key_indexes.add(key, {{}, {}, false});
     fuel_.spend(kTaskWork * (walked.labels.size() + walked.places.size()));
     const auto size = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
     auto& named = at_->key_exits;
@@ -261,7 +262,7 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
         const auto here = x.tokens_at(place.node);
         const std::uint32_t begin = size(listed);
         listed.insert(listed.end(), here.begin(), here.end());
-        if (size(ways) > made.ways.begin && ways.back().first == place.first && ways.back().last == place.last)
+        if (size(ways) > made.ranges.begin && ways.back().first == place.first && ways.back().last == place.last)
             ways.back().end = size(listed);
         else ways.push_back({place.first, place.last, begin, size(listed)});
     }
@@ -273,11 +274,11 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
         for (pieces.clear(); at < walked.exits.size() && walked.exits[at].name == name; ++at)
             for (std::uint32_t n = walked.exits[at].node, child = n + 1; child < x.end[n]; child = x.end[child])
                 if (colon.contains(x.byte[child])) pieces.push_back(child);
-        named[made.names.begin + name].suffix_trie = suffix_tries_.after_exits(x, pieces);
+        named[made.exits.begin + name].suffix_trie = suffix_tries_.after_exits(x, pieces);
     }
-    made.names.end = size(named);
-    made.ways.end = size(ways);
-    return at_->names.add(key, made);
+    made.exits.end = size(named);
+    made.ranges.end = size(ways);
+    return at_->key_indexes.add(key, made);
 }
 
 // Accepts the tokens of a trie that end in `text`, perhaps after white space; adds tasks for what is left in the configurations

@@ -13,74 +13,74 @@ MaskEngine::MaskEngine(const TokenTable& vocabulary, std::size_t budget, const T
 
 std::uint32_t MaskEngine::next_automaton() {
     if (free_numbers_.empty()) {
-        learned_.push_back(nullptr);
-        free_numbers_.reserve(learned_.capacity());  // so that `forget` allocates no memory
-        free_numbers_.push_back(static_cast<std::uint32_t>(learned_.size() - 1));
+        caches_.push_back(nullptr);
+        free_numbers_.reserve(caches_.capacity());  // so that `forget` allocates no memory
+        free_numbers_.push_back(static_cast<std::uint32_t>(caches_.size() - 1));
     }
     const std::uint32_t number = free_numbers_.back();
-    learned_[number] = std::make_unique<AutomatonCache>();
+    caches_[number] = std::make_unique<AutomatonCache>();
     free_numbers_.pop_back();
     return number;
 }
 
 // The token sets of its masks are kept until `drop_before` or `clear`.
 void MaskEngine::forget(std::uint32_t automaton) noexcept {
-    learned_bytes_ -= learned_[automaton]->counted;
-    learned_[automaton].reset();
+    cache_bytes_ -= caches_[automaton]->counted;
+    caches_[automaton].reset();
     at_ = nullptr;
     free_numbers_.push_back(automaton);
 }
 
 // Memory is released before a mask is computed. The caches of this automaton are emptied only with those of all others.
 void MaskEngine::begin_use(std::uint32_t automaton) {
-    if (at_) count_learned(*at_);  // an error may have left it uncounted
-    at_ = learned_[automaton].get();
+    if (at_) count_bytes(*at_);  // an error may have left it uncounted
+    at_ = caches_[automaton].get();
     at_->touch(++use_clock_);
     trim();
     at_->touch(use_clock_);  // if its caches were emptied, its time of use was lost, too
 }
 
-void MaskEngine::count_learned(AutomatonCache& learned) {
-    const std::size_t now = learned.bytes();
-    learned_bytes_ += now - learned.counted;
-    learned.counted = now;
+void MaskEngine::count_bytes(AutomatonCache& cache) {
+    const std::size_t now = cache.bytes();
+    cache_bytes_ += now - cache.counted;
+    cache.counted = now;
 }
 
-void MaskEngine::count(std::uint32_t automaton) { count_learned(*learned_[automaton]); }
+void MaskEngine::count(std::uint32_t automaton) { count_bytes(*caches_[automaton]); }
 
 // Empties the caches of idle automata, the least recently used first, until those of all automata have at most `most` bytes.
 void MaskEngine::forget_idle(std::size_t most) {
     std::vector<std::pair<std::uint64_t, AutomatonCache*>> idle;
-    for (const auto& one : learned_)
+    for (const auto& one : caches_)
         if (one && one->counted) idle.emplace_back(static_cast<std::uint64_t>(one->last), one.get());
     std::sort(idle.begin(), idle.end());
     for (const auto& [last, one] : idle) {
-        if (learned_bytes_ <= most || last + kRecentUses > use_clock_) return;
-        learned_bytes_ -= one->counted;
+        if (cache_bytes_ <= most || last + kRecentUses > use_clock_) return;
+        cache_bytes_ -= one->counted;
         one->forget();
         one->state_sets.forget();
         one->machine.forget();
     }
 }
 
-void MaskEngine::forget_learned() {
-    for (const auto& one : learned_)
+void MaskEngine::empty_caches() {
+    for (const auto& one : caches_)
         if (one) one->forget();
-    learned_bytes_ = 0;
+    cache_bytes_ = 0;
 }
 
 void MaskEngine::clear() {
     results_.clear();
     summaries_.clear();
     punctuation_.clear();
-    forget_learned();
+    empty_caches();
 }
 
 void MaskEngine::trim() {
-    if (learned_bytes_ > forget_at_) {
+    if (cache_bytes_ > forget_at_) {
         const std::size_t some = budget_ / kCacheShareDivisor / 4;
         forget_idle(3 * some);
-        forget_at_ = std::max(4 * some, learned_bytes_ + some);  // if all are in use, the check is not repeated at each mask
+        forget_at_ = std::max(4 * some, cache_bytes_ + some);  // if all are in use, the check is not repeated at each mask
     }
     if (used() <= budget_) return;
     std::vector<std::uint32_t> times;
@@ -96,7 +96,7 @@ void MaskEngine::trim() {
 
 // Removes the results that were not looked up since, and the token sets and suffix tries that no other result needs.
 void MaskEngine::drop_before(std::uint32_t time) {
-    forget_learned();
+    empty_caches();
     std::vector<bool> sets, tries(results_.suffix_tries().count() + 1);
     results_.drop_before(time, tries);
     summaries_.drop_before(time, sets, tries);
@@ -107,15 +107,15 @@ void MaskEngine::drop_before(std::uint32_t time) {
 // The mask of a leaf is cached with register 0, for all texts that were read. If a mask depended on the text, the entry
 // of register 0 is marked (`context_dependent`), and masks are cached by register. An entry that is only a mark has `run` =
 // kNoTokens.
-MaskEngine::Mask* MaskEngine::find(const Machine& machine, const AutomatonCache& learned, const Config& c) {
-    if (!machine.is_leaf(c)) return learned.masks.find(c);
-    Mask* known = learned.masks.find({c.node, c.state, 0, c.parent});
-    if (known && known->context_dependent && c.regs != 0) known = learned.masks.find(c);
+MaskEngine::Mask* MaskEngine::find(const Machine& machine, const AutomatonCache& cache, const Config& c) {
+    if (!machine.is_leaf(c)) return cache.masks.find(c);
+    Mask* known = cache.masks.find({c.node, c.state, 0, c.parent});
+    if (known && known->context_dependent && c.regs != 0) known = cache.masks.find(c);
     return known && known->run != kNoTokens ? known : nullptr;
 }
 
 std::optional<bool> MaskEngine::fill_known(std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row) const {
-    const AutomatonCache& from = *learned_[automaton];
+    const AutomatonCache& from = *caches_[automaton];
     const auto masks = from.of(state_set);
     if (masks.empty()) return std::nullopt;
     from.touch(use_clock_);
@@ -127,7 +127,7 @@ std::optional<bool> MaskEngine::fill_known(std::uint32_t automaton, const StateS
 }
 
 std::optional<bool> MaskEngine::accepting_known(std::uint32_t automaton, const StateSet& state_set) const {
-    const auto masks = learned_[automaton]->of(state_set);
+    const auto masks = caches_[automaton]->of(state_set);
     if (masks.empty()) return std::nullopt;
     return std::any_of(masks.begin(), masks.end(), [](const Mask* one) { return one->accepting; });
 }
@@ -144,7 +144,7 @@ bool MaskEngine::fill(Machine& machine, std::uint32_t automaton, const StateSet&
     put_first(filled_);
     write(*at_, filled_, row);
     at_->keep(state_set, filled_);
-    count_learned(*at_);
+    count_bytes(*at_);
     return accepting;
 }
 

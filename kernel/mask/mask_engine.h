@@ -17,8 +17,7 @@
 // `added` tokens. Its suffix trie is then that of the base, and the `cleared` tokens are also removed from everything computed
 // from that suffix trie. This is valid only if no token can both end in the leaf and leave it; callers check this.
 //
-// A string over few ASCII characters is walked over the tokens of these characters only. A difference has the run of its first
-// operand over a trie without any token that leads to an excluded text.
+// A string over few ASCII characters is walked over the tokens of these characters only.
 //
 // A state that accepts every plain token (plain_tokens.h) of at most n characters gets these from a table. Only the
 // other tokens are walked.
@@ -38,10 +37,10 @@
 // the component is cached (mask_builder.cpp); the frames below compute their own parts.
 //
 // Ids stay valid until the next call of `fill`, `warm_up`, `warm_up_leaves` or `clear`. When the caches of automata are
-// larger than a share of the budget, `fill` first empties those of the automata that were not used for the longest
-// time. When the budget is used up, it empties those of all automata, and removes the half of the runs that was not looked up
-// for the longest time; use of a cached mask is no look-up of the runs that it was made of. `fill_known` changes only the time of
-// use, and may run in several threads at once.
+// larger than a share of the budget, `fill` first empties those of idle automata, the least recently used first, with their
+// indexes. When the budget is used up, it empties those of all automata, but not their indexes, and removes the runs and frame
+// summaries whose last look-up is not later than the median; if this is not enough, all of them. Use of a cached mask is no
+// look-up of the runs that it was made of. `fill_known` changes only the time of use, and may run in several threads at once.
 #pragma once
 
 #include <cstddef>
@@ -79,12 +78,12 @@ public:
     ComponentIds& ids() { return results_.ids(); }
     std::size_t punctuation_leaves() const { return punctuation_.size(); }
     // Bytes that are kept as long as the store exists.
-    std::size_t kept_bytes() const { return results_.ids().leaves() * 80 + learned_.capacity() * sizeof(learned_[0]); }
+    std::size_t kept_bytes() const { return results_.ids().leaves() * 80 + caches_.capacity() * sizeof(caches_[0]); }
     const SelfLoops* loops(ExprPool& pool, ExprId state) { return results_.loops(pool, state); }
     // A number for an automaton, valid until `forget`.
     std::uint32_t next_automaton();
     // The reference is valid until `forget`. The contents are released while the automaton is idle.
-    AutomatonCache& learned(std::uint32_t automaton) { return *learned_[automaton]; }
+    AutomatonCache& cache_of(std::uint32_t automaton) { return *caches_[automaton]; }
     void forget(std::uint32_t automaton) noexcept;
     // Counts the bytes of its caches again, after something was added.
     void count(std::uint32_t automaton);
@@ -95,7 +94,7 @@ public:
     // nearest first. Results do not depend on how much is precomputed, only speed.
     void warm_up(Machine& machine, std::uint32_t automaton, std::uint64_t work);
     void clear();
-    std::size_t used() const { return learned_bytes_ + results_.bytes(); }
+    std::size_t used() const { return cache_bytes_ + results_.bytes(); }
     std::size_t hits() const { return results_.counters.hits.load(std::memory_order_relaxed); }
     std::size_t misses() const { return results_.counters.misses; }
 
@@ -109,9 +108,9 @@ private:
     void drop_before(std::uint32_t time);
     void begin_use(std::uint32_t automaton);
     void forget_idle(std::size_t most);
-    void forget_learned();
-    void count_learned(AutomatonCache& learned);
-    static Mask* find(const Machine& machine, const AutomatonCache& learned, const Config& config);
+    void empty_caches();
+    void count_bytes(AutomatonCache& cache);
+    static Mask* find(const Machine& machine, const AutomatonCache& cache, const Config& config);
     Mask& mask(Machine& machine, const Config& config);
     void put_first(std::span<Mask*> masks) const;
     void write(const AutomatonCache& from, std::span<Mask* const> masks, std::span<std::uint32_t> row) const;
@@ -120,18 +119,19 @@ private:
     TokenSets& sets() { return results_.sets(); }
     const TokenSets& sets() const { return results_.sets(); }
 
-    std::size_t budget_, learned_bytes_ = 0;
+    std::size_t budget_, cache_bytes_ = 0;
     Fuel& fuel_;
     LeafResults results_;
     FrameSummaries summaries_;
     PunctuationLeaves punctuation_;
     MaskBuilder builder_;
-    std::vector<std::unique_ptr<AutomatonCache>> learned_;  // by number of automaton
-    std::vector<std::uint32_t> free_numbers_;               // of deleted automata
-    AutomatonCache* at_ = nullptr;                          // of the automaton that masks are computed for
-    std::uint64_t use_clock_ = 0;                           // counts masks of state sets that were not cached, and calls of warm_up
-    std::size_t forget_at_;                                 // bytes in the caches of automata, above which some are emptied
-    std::vector<Mask*> filled_;                             // the masks of the state set
+    std::vector<std::unique_ptr<AutomatonCache>> caches_;  // by number of automaton
+    std::vector<std::uint32_t> free_numbers_;              // of deleted automata
+    AutomatonCache* at_ = nullptr;                         // of the automaton that masks are computed for
+    // The clock of AutomatonCache::last: a tick for each mask of a state set that was not cached, `warm_up` and `warm_up_leaves`.
+    std::uint64_t use_clock_ = 0;
+    std::size_t forget_at_;      // bytes in the caches of automata, above which some are emptied
+    std::vector<Mask*> filled_;  // the masks of the state set
 };
 
 }  // namespace guideway

@@ -35,7 +35,7 @@ void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
                 results_.run(machine, kVocabularyTrie, {n, state, 0, kBottom});
             }
     });
-    count_learned(*at_);
+    count_bytes(*at_);
 }
 
 void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_t work) {
@@ -74,7 +74,7 @@ void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_
             if (next != kNone && (leaves.empty() || leaves.back().state != next)) leaves.push_back({at.node, next, 0, kBottom});
         }
     }
-    count_learned(*at_);
+    count_bytes(*at_);
 }
 
 }  // namespace guideway

@@ -89,7 +89,7 @@ void MaskBuilder::leave(Exploration& exploration, std::uint32_t trie, std::uint3
 bool MaskBuilder::take_parts(Machine& machine, Exploration& exploration, const Task& task) {
     if (machine.is_leaf(task.config) || !(tuning_.key_index || tuning_.punctuation)) return false;
     fuel_.spend(kPartWork);
-    if (exploration.taken[task.trie].before(task.config)) return true;
+    if (exploration.taken[task.trie].repeats(task.config)) return true;
     struct Redirect {  // tasks are added to the exploration, not to `tasks_`
         MaskBuilder& builder;
         Redirect(MaskBuilder& all, Exploration& exploration) : builder(all) {

@@ -11,7 +11,7 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kLarge = 5000;  // nodes; the first mask of a grammar with as many is computed when it is compiled
-constexpr std::size_t kMaxLearned =
+constexpr std::size_t kMaxStored =
     1'000'000;  // limit on stacks, records and bytes that were read, about 60 bytes each; configurations have 16
 
 }  // namespace
@@ -105,7 +105,7 @@ std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Sto
     made->ended_ = std::make_unique<RetireList::Number>();
     made->number_ = made->ended_->number = store->engine.next_automaton();
     made->store_ = store;
-    AutomatonCache& tables = store->engine.learned(made->number_);
+    AutomatonCache& tables = store->engine.cache_of(made->number_);
     made->machine_ = std::make_unique<Machine>(AnalysedNodes(std::move(components), &store->leaves), root, store->pool, tables.machine);
     made->state_sets_.emplace(tables.state_sets);
     made->warm_up_first();
@@ -187,7 +187,7 @@ void Automaton::warm_up(std::uint64_t work) const {
 bool Automaton::needs_replacement() const {
     {
         const SharedHold guard(*store_);
-        if (machine_->learned() + state_sets_->learned() / 4 > kMaxLearned) return true;
+        if (machine_->stored_items() + state_sets_->stored_configs() / 4 > kMaxStored) return true;
         if (store_->pool.bytes() < 2 * first_bytes_)
             return false;  // a new automaton would be as large: an automaton that fills a store must not be replaced at each call
     }

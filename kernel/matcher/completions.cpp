@@ -18,11 +18,11 @@ constexpr std::size_t kFewTried = 8;               // bytes; a result after no m
 }  // namespace
 
 std::string Completions::forced(const StateSet& state_set) {
-    if (const std::string* known = engine_.learned(automaton_).forced.find(state_set.id)) return *known;
+    if (const std::string* known = engine_.cache_of(automaton_).forced.find(state_set.id)) return *known;
     std::size_t tried = 0;
     std::string found = next_forced({state_set.configs().begin(), state_set.configs().end()}, tried);
     if (tried > kFewTried) {
-        engine_.learned(automaton_).forced.keep(state_set.id, found);
+        engine_.cache_of(automaton_).forced.keep(state_set.id, found);
         engine_.count(automaton_);
     }
     return found;
@@ -86,7 +86,7 @@ std::uint32_t Completions::fewest_tokens(Configs configs) {
     CompletionCache::Tail tail;
     std::vector<std::pair<std::size_t, Configs>> places;
     Configs next;
-    while (!(tail = engine_.learned(automaton_).tails.find(configs)).text) {
+    while (!(tail = engine_.cache_of(automaton_).tails.find(configs)).text) {
         if (text.size() % CompletionCache::kEvery == 0) places.emplace_back(text.size(), configs);
         const int b = machine_.best_byte(configs);
         if (b < 0) break;
@@ -112,17 +112,17 @@ std::uint32_t Completions::fewest_tokens(Configs configs) {
         }
     }
     const std::uint32_t found = fewest[0];
-    if (own >= CompletionCache::kShortest) engine_.learned(automaton_).tails.keep(std::move(text), std::move(fewest), std::move(places));
+    if (own >= CompletionCache::kShortest) engine_.cache_of(automaton_).tails.keep(std::move(text), std::move(fewest), std::move(places));
     return found;
 }
 
 std::uint32_t Completions::tokens(Configs configs) {
     machine_.settle(configs, vocabulary_.longest());
-    if (const auto known = engine_.learned(automaton_).finish.find(configs)) return *known;
+    if (const auto known = engine_.cache_of(automaton_).finish.find(configs)) return *known;
     // No budget is as large as kMaxFollowed: above it, the number of bytes is exact enough.
     const std::uint32_t bytes = cost(configs);
     const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : fewest_tokens(configs), 1);
-    engine_.learned(automaton_).finish.keep(std::move(configs), tokens);
+    engine_.cache_of(automaton_).finish.keep(std::move(configs), tokens);
     engine_.count(automaton_);
     return tokens;
 }

@@ -250,7 +250,7 @@ bool Matcher::advance_known(std::uint32_t token) {
     return next != nullptr;
 }
 
-void Matcher::take(std::uint32_t token) const {
+void Matcher::take(std::uint32_t token) {
     if (finished_) throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " comes after the end of the text");
     if (ends(history_.now().configs(), token)) {
         finished_ = true;
@@ -297,7 +297,7 @@ Matcher::MaskId Matcher::mask_id() const {
     const auto state_set = [&] { return finished_ ? kInfinite : history_.now().id; };  // kInfinite: only end tokens are legal
     {
         const SharedHold guard(*automaton_->store_);
-        const auto& memo = automaton_->learned().mask_ids;
+        const auto& memo = automaton_->cache().mask_ids;
         if (const auto known = memo.find(state_set()); known != memo.end()) return known->second;
     }
     std::vector<std::uint32_t> row(automaton_->vocabulary_->words());
@@ -305,7 +305,7 @@ Matcher::MaskId Matcher::mask_id() const {
     const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(row.data()), row.size() * 4);
     const MaskId made{checksum(bytes, kMaskSeeds[0]), checksum(bytes, kMaskSeeds[1])};
     locked([&] {
-        auto& memo = automaton_->learned().mask_ids;
+        auto& memo = automaton_->cache().mask_ids;
         if (memo.size() > kMaxRemembered) memo.clear();
         memo.emplace(state_set(), made);
         automaton_->store_->engine.count(automaton_->number_);
@@ -320,7 +320,7 @@ void Matcher::rollback(std::size_t count) {
 }
 
 // An end token is not in the history: it is undone by `finished_` alone.
-void Matcher::undo(std::size_t count) const {
+void Matcher::undo(std::size_t count) {
     if (count && finished_) {
         finished_ = false;
         --count;
@@ -416,7 +416,7 @@ Matcher::Fit Matcher::fill_masks_within(std::span<std::uint32_t> row, std::span<
 
 std::uint32_t Matcher::needed() const {
     if (!is_large(history_.now())) return completions().tokens(now());
-    auto& memo = automaton_->learned().large_finish;
+    auto& memo = automaton_->cache().large_finish;
     const std::uint32_t id = history_.now().id;
     if (const auto* known = memo.find(id)) return *known;
     const std::uint32_t found = completions().tokens(now());
@@ -439,7 +439,7 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
     }
     fill_locked(history_.now(), row);
     automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
-    AutomatonCache& cache = automaton_->learned();
+    AutomatonCache& cache = automaton_->cache();
     const std::uint32_t id = history_.now().id;
     const auto known_worst = [&]() -> std::optional<std::uint32_t> {
         if (!is_large(history_.now())) return cache.worst.find(configs);

@@ -81,7 +81,7 @@ private:
     PackedProgram program_;
     mutable std::shared_ptr<CurrentAutomaton> apart_;       // the result of `apart`; under the vocabulary's lock
     mutable std::atomic<const StateSet*> start_ = nullptr;  // null: not computed yet
-    AutomatonCache& learned() const { return store_->engine.learned(number_); }
+    AutomatonCache& cache() const { return store_->engine.cache_of(number_); }
     bool is_apart_ = false;
     std::size_t nodes_ = 0;
     std::size_t first_bytes_ = 0;  // bytes of the store's expressions directly after compilation
@@ -165,8 +165,8 @@ private:
     bool fill_known(const StateSet& state_set, std::span<std::uint32_t> row) const;
     void fill_locked(const StateSet& state_set, std::span<std::uint32_t> row) const;  // under the store's lock
     void add_ends(std::span<std::uint32_t> row) const;
-    void take(std::uint32_t token) const;
-    void undo(std::size_t count) const;
+    void take(std::uint32_t token);
+    void undo(std::size_t count);
     struct Filled {
         bool fits, is_whole;  // is_whole: the row is known to be the mask without the budget
     };
@@ -176,9 +176,10 @@ private:
                      bool known) const;
     Completions completions() const;
 
+    // Mutable, because each call may move the matcher to an equal automaton (`move_apart`), which replaces both together.
     mutable std::shared_ptr<const Automaton> automaton_;
-    mutable History history_;        // the state sets of all positions
-    mutable bool finished_ = false;  // an end token was taken after the last position; it is not in the history
+    mutable History history_;  // the state sets of all positions
+    bool finished_ = false;    // an end token was taken after the last position; it is not in the history
 };
 
 }  // namespace guideway

@@ -84,7 +84,7 @@ void check_state_sets() {
         same &= &state_sets.keep(given[i]) == made[i] && std::ranges::equal(made[i]->configs(), given[i]);
         configurations += given[i].size();
     }
-    CHECK(same && state_sets.learned() == configurations);
+    CHECK(same && state_sets.stored_configs() == configurations);
     CHECK(made[0] == made[5] && made[1] != made[6]);  // both are empty
     CHECK(!state_sets.successor(*made[0], 0));
     const auto led_to = [&](const StateSet& state_set, std::uint32_t token) { return made[(state_set.id * 7 + token * 13) % made.size()]; };
