@@ -774,9 +774,10 @@ def step(
     if deferral is not None:
         deferral.resume()
     for row in going:
-        row.awaits_logits = is_chunked and not row.running.has_logits
-        if row.awaits_logits:
+        if is_chunked and not row.running.has_logits:
+            row.awaits_logits = True
             continue  # its other pending tokens run in the next rounds
+        row.awaits_logits = False
         if deferral is not None and row.session.matcher is not None and not deferral.allows(row):
             continue  # its logits are stored until the next round
         kept = len(row.steps)

@@ -78,9 +78,9 @@ class Watch:
         Returns:
             If a banned string is now complete: the index of the token in which it begins; else None.
         """
-        data = self._data
+        data, vocabulary = self._data, self._vocabulary
         before = len(data)
-        data += self._vocabulary.piece(token_id, special=named)
+        data += vocabulary.token_bytes[token_id] if named else vocabulary.piece(token_id)
         self._ends.append(len(data))
         if self.is_idle:
             return None
@@ -115,7 +115,8 @@ class Watch:
         """
         end = len(self._data) if self.cut is None else self.cut
         if not finished:
-            end = min(_safe(self._data, self._stop), self._safe_tokens())
+            if not self.is_idle:
+                end = min(_safe(self._data, self._stop), self._safe_tokens())
             if self.hidden_from is not None:
                 end = min(end, (0, *self._ends)[self.hidden_from])
         piece = bytes(self._data[self._shown : max(end, self._shown)])

@@ -67,7 +67,7 @@ def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None, 
         Exception: The exception of a `kv_hook`.
     """
     work: list[Work] = []
-    for session in dict.fromkeys(sessions):
+    for session in sessions if len(sessions) == 1 else dict.fromkeys(sessions):
         if session.kv_hook is not None:
             session.call_hook()
         cache, ids = session._plan()
@@ -110,13 +110,11 @@ def _run(work: list[Work]) -> None:
     model = work[0][0].model
     engine = model.engine
     most = None if engine.supports_rollback else CHECKPOINT_EVERY
+    if any(session.model is not model for session, _, _ in work[1:]):
+        raise ValueError("all sessions of a step must belong to the same model")
     while work:
-        rows, before = [], []
-        for session, cache, ids in work:
-            if session.model is not model:
-                raise ValueError("all sessions of a step must belong to the same model")
-            rows.append(ids if most is None else ids[:most])
-            before.append(cache)
+        rows = [ids if most is None else ids[:most] for _, _, ids in work]
+        before = [cache for _, cache, _ in work]
         start = perf_counter()
         logits, caches = model.run(engine.forward, rows, before)
         if not isinstance(logits, np.ndarray):  # copied again, since rows are stored and page-locked memory is scarce
