@@ -57,7 +57,7 @@ def quick_key(constraint: object) -> tuple[bytes, int] | None:
     return hashlib.blake2b(data, digest_size=16).digest(), len(data)
 
 
-class _Entry(NamedTuple):
+class _KnownProgram(NamedTuple):
     """The digest of a constraint's or type's program, with the Pydantic schema and the day for which it was made."""
 
     reference: weakref.ref[object]
@@ -84,7 +84,7 @@ class ProgramMemo:
 
     def clear(self) -> None:
         """Remove all entries."""
-        self._by_identity: dict[int, _Entry] = {}
+        self._by_identity: dict[int, _KnownProgram] = {}
         self._by_content: OrderedDict[bytes, bytes] = OrderedDict()
 
     def of_object(self, constraint: object) -> bytes | None:
@@ -121,11 +121,11 @@ class ProgramMemo:
             number, known = id(constraint), self._by_identity
             # `partial` holds `_forget`: when the interpreter exits, the name may be gone before the last constraint is.
             reference: weakref.ref[object] = weakref.ref(constraint, partial(_forget, known, number))
-            known[number] = _Entry(reference, _marker(constraint), day(), digest)
+            known[number] = _KnownProgram(reference, _marker(constraint), day(), digest)
             if isinstance(constraint, Constraint) and in_library(type(constraint)):
                 constraint._lowered_part().__dict__["_digest"] = digest
 
 
-def _forget(known: dict[int, _Entry], number: int, gone: object) -> None:
+def _forget(known: dict[int, _KnownProgram], number: int, gone: object) -> None:
     if (found := known.get(number)) is not None and found.reference is gone:
         del known[number]

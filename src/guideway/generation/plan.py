@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from guideway import background, caching, constraints
+from guideway import background, constraints
 from guideway.arguments import integer
-from guideway.caching import CacheInfo
 from guideway.compiler import compile
 from guideway.constraints import JsonSchema, PythonType, Regex
 from guideway.constraints.base import Literal
@@ -512,7 +510,6 @@ def _within(work: int, function: Callable[[], T]) -> T | None:
 
 
 _LEAST: WeakKeyDictionary[Automaton, int] = WeakKeyDictionary()
-caching.register(f"{__name__}.least_tokens", _LEAST.clear, lambda: CacheInfo(len(_LEAST), sys.maxsize))
 
 
 def _least_tokens(automaton: Automaton) -> int:

@@ -221,7 +221,7 @@ def _are_disjoint(
 class EmptinessTest:
     """Tests whether languages are empty.
 
-    The tests share automaton states. A test that exceeds a limit is repeated with states of its own.
+    The tests share automaton states. A test that exceeds a limit is repeated with new states.
     """
 
     def __init__(self) -> None:
