@@ -23,6 +23,7 @@ struct Tuning {
     bool supersets = true;           // of the state without bounds
     bool loop_bounds = true;         // of the state that does not count its loop bodies
     bool differences = true;         // of the state that most bytes lead to
+    bool bases = true;               // of the first operand of a difference, if no token of a suffix trie leads to an excluded text
     bool delta_sets = true;          // runs are stored as a base run and its changes; `differences` stores them so in any case
     // Objects and arrays (mask/mask_builder.cpp).
     bool summaries = true;        // the result of a suffix trie in the rest of an object or array is cached (ComponentSummary)
@@ -68,6 +69,7 @@ inline constexpr TuningSwitch kTuningSwitches[] = {
     {"supersets", &Tuning::supersets},
     {"loop_bounds", &Tuning::loop_bounds},
     {"differences", &Tuning::differences},
+    {"bases", &Tuning::bases},
     {"delta_sets", &Tuning::delta_sets},
     {"summaries", &Tuning::summaries},
     {"key_index", &Tuning::key_index},

@@ -185,8 +185,8 @@ private:
     std::vector<Level> path_;
 };
 
-// The difference of a state that is its base without finite sets of texts. Nothing if the state has another form, if the
-// conditions of TextWalker are not met, or if more than `bound` nodes or tokens are needed.
+}  // namespace
+
 std::optional<Difference> text_walk(ExprPool& pool, const TokenTrie& trie, ExprId state, ExprId base, std::size_t bound) {
     std::uint32_t top = 0;
     Difference made;
@@ -208,8 +208,6 @@ std::optional<Difference> text_walk(ExprPool& pool, const TokenTrie& trie, ExprI
     made.cleared.erase(std::unique(made.cleared.begin(), made.cleared.end()), made.cleared.end());
     return made;
 }
-
-}  // namespace
 
 std::optional<Difference> pair_walk(ExprPool& pool, const TokenTrie& trie, ExprId state, ExprId base, std::size_t bound) {
     if (auto found = text_walk(pool, trie, state, base, bound)) return found;

@@ -158,6 +158,7 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
             leaf && trie == kVocabularyTrie && !is_substring ? alphabet_slice(machine.pool(), at.state) : trie;
         if (!leaf) made = walk(machine, trie, at);
         else if (tuning_.composite_walks && composites_.walk_composite(machine, trie, at, made)) {
+        } else if (trie != kVocabularyTrie && walk_as_base(machine, trie, at, made)) {
         } else if (walked_trie != kVocabularyTrie || is_substring || !derive_from_others())
             made = walk_leaf(machine.pool(), walked_trie, at.state, machine.component(config.node).follow, nullptr,
                              clipped && walked_trie == kVocabularyTrie && tuning_.loop_bounds ? &key : nullptr);
@@ -293,6 +294,19 @@ bool LeafResults::walk_difference(Machine& machine, const Config& config, WalkRe
     if (run_of_base.context_dependent != kNoTokens) return false;
     made = run_of_base;
     made.tokens = sets_.changed(run_of_base.tokens, difference->cleared, difference->added);
+    return true;
+}
+
+// If no text of the trie spells an excluded text of a difference: the run of the expression that they are excluded from.
+bool LeafResults::walk_as_base(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) {
+    const TrieForest& forest = suffix_tries_.forest(trie);
+    if (!tuning_.bases || !forest.whole()) return false;
+    Config there = config;
+    there.state = taken_from(machine.pool(), config.state);
+    if (there.state == kNone) return false;
+    const auto difference = text_walk(machine.pool(), *forest.trie, config.state, there.state, tuning_.difference_bound);
+    if (!difference || !difference->cleared.empty()) return false;
+    made = run(machine, trie, there);
     return true;
 }
 

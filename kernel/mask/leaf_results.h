@@ -138,6 +138,7 @@ private:
     bool walk_plain_tokens(Machine& machine, const Config& config, bool bare, WalkResult& made);
     bool knows(Machine& machine, const Config& config, ExprId state);
     bool walk_difference(Machine& machine, const Config& config, WalkResult& made);
+    bool walk_as_base(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made);
     void keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk& walked, const ResultKey& key);
     bool walk_without_loop_bounds(Machine& machine, const Config& config, bool walks, WalkResult& made);
     WalkResult but_for(const WalkResult& run, std::vector<std::uint32_t>&& cleared);

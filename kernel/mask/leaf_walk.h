@@ -94,6 +94,9 @@ struct Difference {
     std::vector<std::uint32_t> cleared, added;  // not in `state` but in `base`; in `state` only
 };
 
+// The difference of a state that is its base without finite sets of texts. Nothing if the state has another form, if the
+// conditions of delta_walk.cpp are not met, or if more than `bound` nodes or tokens are needed.
+std::optional<Difference> text_walk(ExprPool& pool, const TokenTrie& trie, ExprId state, ExprId base, std::size_t bound);
 // The difference of two states. Nothing if more than `bound` nodes or tokens are needed, or if a token may leave the leaf from
 // only one of them.
 std::optional<Difference> pair_walk(ExprPool& pool, const TokenTrie& trie, ExprId state, ExprId base, std::size_t bound);

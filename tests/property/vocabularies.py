@@ -62,7 +62,7 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"tuning": EAGER},
     {"store_bytes": 1, "tuning": without(*SUBTREES)},
     {"memo_bytes": 1, "tuning": without("saturated_counters", "supersets", "loop_bounds", "child_filters")},
-    {"memo_bytes": 2000, "tuning": without("differences", "delta_sets", "self_loops")},
+    {"memo_bytes": 2000, "tuning": without("differences", "bases", "delta_sets", "self_loops")},
     {"tuning": without("summaries", "key_index", "plain_tokens")},
     {"tuning": without("punctuation", "composite_walks")},
 )
