@@ -148,7 +148,10 @@ class ArrayBatch:
 
 
 class Claim:
-    """Exists as long as a cache needs the keys and values in one place of a batch. The caches of this place share it."""
+    """Marks a place of a batch as used while a cache refers to it.
+
+    The caches of the place share it. The batch has a weak reference.
+    """
 
     __slots__ = ("__weakref__",)
 

@@ -592,8 +592,8 @@ class Job:
         self.width = integer("batch_size", options.get("batch_size", BATCH), 1)
         self.progress = bool(options.get("progress", False))
         self._keep_errors = bool(options.get("return_exceptions", False))
-        # The place of an ended row in a batch is used again only when no session has its cache. And the traceback of an
-        # error refers to the rows that ran with it, and a caller may store the error for long.
+        # The place of an ended row in a batch is used again only when no session has its cache. Also, the traceback of
+        # an error refers to the rows that ran with it, and a caller may store the error for long.
         self._closes_sessions = session is None
         prompts = prompt if self.many else [prompt]
         self.positions: Sequence[int] = range(len(prompts))
@@ -681,8 +681,9 @@ class Job:
             self.results[number][sample] = None if plan is None else plan.result(row)
         except Exception as error:
             self._failed(error, number, sample)
-        if self._closes_sessions:
-            row.close()
+        finally:
+            if self._closes_sessions:
+                row.close()
 
     def has_values(self, row: Row) -> bool:
         """Return whether the result of a row is the value of a constraint, which may be made in another thread.

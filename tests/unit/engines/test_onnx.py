@@ -602,6 +602,45 @@ def test_unused_places_are_removed_when_they_take_too_much_work(tiny_engine: Onn
     assert batches[-1].rows == 7
 
 
+def test_a_batch_does_not_exceed_the_context(tiny_engine: OnnxEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short row takes the place of a long one, so the indexes before both rows could exceed the context."""
+    engine = tiny_engine
+    monkeypatch.setattr(engine, "context_size", 64)
+    text = [n % 50 for n in range(36)]
+    caches = batch_of(engine, [text, [n % 50 for n in range(58)]])
+    batch = place_of(caches[0])[0]
+    caches[1] = engine.forward([text], [None])[1][0]
+    texts = [[*text, 7], text]
+    for step in range(20):
+        logits, caches = engine.forward([[step]] * 2, caches)
+        texts = [[*one, step] for one in texts]
+        found = place_of(caches[0])[0]
+        assert step or found is batch
+        assert found.tip <= 64
+        expect_same(engine, caches, texts, logits)
+
+
+def test_a_new_row_does_not_read_what_was_in_its_place(tiny_engine: OnnxEngine) -> None:
+    engine = tiny_engine
+    texts = [[3, 1, 4, 1, 5], [9, 2, 6, 5, 3], [5, 3, 5, 8]]
+    caches = batch_of(engine, texts)
+    batch, place = place_of(caches[1])
+    for array in batch.arrays:
+        array[place] = np.nan
+    _, (new,) = engine.forward([[2, 7, 1]], [None])
+    del caches[1]
+    logits, made = engine.forward([[4]] * 3, [new, *caches])
+    assert place_of(made[0]) == (batch, place)
+    expect_same(engine, made, [[2, 7, 1, 4], [*texts[0], 7, 4], [*texts[2], 7, 4]], logits)
+
+
+def test_the_mark_is_no_result_of_arithmetic() -> None:
+    with np.errstate(invalid="ignore"):
+        numbers = [np.float16(np.inf) - np.float16(np.inf), np.float32(np.inf) - np.float32(np.inf), np.float16(np.nan)]
+    for number in (*numbers, np.float16(-np.inf), np.float32(-np.inf), np.float32(-1e35)):
+        assert number.tobytes()[-1] != onnx_cache._MARK
+
+
 def test_random_rows_that_join_and_leave_are_like_single_rows(tiny_engine: OnnxEngine) -> None:
     engine, chance = tiny_engine, np.random.default_rng(5)
     rows: list[tuple[list[int], Cache]] = []

@@ -7,6 +7,7 @@ valid. If only some rows run again, others can be written to the places of rows 
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -44,7 +45,8 @@ class GrowingBatch(ArrayBatch):
         spare: Unused blocks, which the next run uses.
         made: The arrays of the last run, and the values of ONNX Runtime in their memory.
         claims: For each place, the claim of its caches; None: there is none. Empty: no run has made caches.
-        wasted: The cells of unused places and before all rows that ran since the batch was made, see `rejoin`.
+        wasted: The number of cells that runs have computed without need: those of unused places, and those before the first
+            token of the longest row, see `rejoin`.
     """
 
     blocks: Sequence[Block] = ()
@@ -118,7 +120,7 @@ class CacheOutputs:
         sizes = [rows * tokens * nbytes for nbytes in graph.token_bytes]
         if in_place and isinstance(past, GrowingBatch) and past.blocks:
             moved = past.blocks[:-_LAYER]
-            # Each output must be longer than the input in its memory, whose last value `_mark` would otherwise replace.
+            # Each output must be longer than the input in its memory, whose last byte `_mark` would otherwise replace.
             cached = past.arrays[0].shape[0] * past.tip
             if all(map(_fits, moved, sizes[_LAYER:], graph.token_bytes, repeat(cached))):
                 spare = past.spare or [pool.block(size) for size in sizes[:_LAYER]]
@@ -157,10 +159,13 @@ class CacheOutputs:
             for before, made, block, size in zip(self.past.arrays, self.arrays, self.blocks, self._marked, strict=True)
         )
         self.past.blocks = self.past.spare = ()
+        self.past.made = ((), ())
 
 
-_MARK = 0xFE
-"""A number with this last byte, which has the sign and exponent, is too large for keys and values."""
+_MARK = 0xFD
+"""A last byte, which has the sign and exponent. As float32 such a number is too large for keys and values, as float16 it is a
+signalling NaN, which no operation returns.
+"""
 
 
 def _fits(block: Block, size: int, token_bytes: int, cached: int) -> bool:
@@ -168,18 +173,28 @@ def _fits(block: Block, size: int, token_bytes: int, cached: int) -> bool:
     return token_bytes * cached < size <= block.size
 
 
-def gather(graph: Graph, caches: Sequence[Cache | None], blocks: Blocks, new: int) -> ArrayBatch:
+def gather(
+    graph: Graph, caches: Sequence[Cache | None], blocks: Blocks, new: int, context: int = sys.maxsize
+) -> ArrayBatch:
     """Join the arrays of rows. All rows end at the last index of the token axis; shorter rows begin later.
 
-    If the caches are all rows of one batch in order, with all their tokens, this batch is returned. `blocks`: the
-    memory of the joined arrays. `new`: the number of tokens for which the memory has room after them.
+    If the caches are all rows of one batch in order, with all their tokens, this batch is returned, unless the indexes
+    before all rows would make it exceed the context.
+
+    Args:
+        graph: The graph.
+        caches: The cache of each row.
+        blocks: The memory of the joined arrays.
+        new: The number of tokens for which the memory has room after the cached ones.
+        context: The maximum number of indexes of the token axis.
     """
     rows = [None if cache is None or not cache.length else own_rows(cache, NUMPY) for cache in caches]
     held: list[RowCache[ArrayBatch]] = [row for row in rows if row is not None]
-    if len(held) == len(rows) and (whole := padded_batch(held)) is not None:
-        return whole
     lengths = [0 if row is None else row.length for row in rows]
     longest = max(lengths)
+    whole = padded_batch(held) if len(held) == len(rows) else None
+    if whole is not None and (whole.tip + new <= context or whole.tip == longest):
+        return whole
     kind = graph.cache_type
     shapes = [(len(rows), heads, longest, c) for heads, c in graph.sizes]
     if not longest:
@@ -210,9 +225,8 @@ _UNUSED_WEIGHT = 2
 def rejoin(caches: Sequence[Cache | None], new: int, context: int) -> tuple[GrowingBatch, list[int]] | None:
     """Write rows to unused places of the batch to which most of these rows belong, instead of copying all rows.
 
-    Places can remain unused. A run computes for them, too, and for the indexes before all rows. `wasted` counts these
-    cells. When they exceed the number of cells that `gather` would copy, None is returned, so at most about twice the
-    necessary work is done.
+    Places can remain unused. A run computes for them, too, and for the indexes before the first token of the longest
+    row. `wasted` counts these cells. When they exceed the number of cells that `gather` would copy, None is returned.
 
     Args:
         caches: The cache of each row.
@@ -246,7 +260,7 @@ def rejoin(caches: Sequence[Cache | None], new: int, context: int) -> tuple[Grow
             others.append((index, row))
     if not others and places == list(range(batch.rows)):
         return None
-    wasted = _UNUSED_WEIGHT * (batch.rows - len(caches)) * tip + (tip - longest) * len(caches)
+    wasted = _UNUSED_WEIGHT * (batch.rows - len(caches)) * tip * new + (tip - longest) * len(caches)
     if batch.wasted + wasted > len(caches) * longest:
         return None
     if others:
@@ -256,13 +270,14 @@ def rejoin(caches: Sequence[Cache | None], new: int, context: int) -> tuple[Grow
         for (index, row), place in zip(others, free, strict=False):
             places[index] = place
             for array, part in zip(batch.arrays, row.used(), strict=True):
+                array[place, :, : tip - row.length] = 0  # NaN would stay NaN although the attention mask excludes it
                 array[place, :, tip - row.length :] = part[0]
     batch.wasted += wasted
     return batch, places
 
 
 _ALWAYS = Claim()
-"""The claim of a place with caches that have none."""
+"""The claim for rows that stay in their place without a claim."""
 
 
 def claimed(

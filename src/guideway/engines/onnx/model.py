@@ -227,7 +227,7 @@ class OnnxEngine:
             rows, caches, starts = _placed(batch, places, rows, caches)
             counts, cached = [new] * len(rows), batch.tip
         else:
-            batch = gather(self._graph, caches, self._blocks, new)
+            batch = gather(self._graph, caches, self._blocks, new, self.context_size)
             cached, starts = batch.tip, batch.starts or (0,) * len(rows)
         is_padded = least < new or any(starts)
         in_place = self._runs_in_place
@@ -349,7 +349,7 @@ def _placed(
 ) -> tuple[list[Sequence[int]], list[Cache | None], tuple[int, ...]]:
     """Return the new tokens, the cache and the first index of each place of a batch, for the result of `rejoin`.
 
-    An unused place runs tokens 0 and attends to no cached token.
+    An unused place gets the token 0 for each new token, and attends to no cached token.
     """
     ids: list[Sequence[int]] = [[0] * len(rows[0])] * batch.rows
     held: list[Cache | None] = [None] * batch.rows
