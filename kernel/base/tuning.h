@@ -13,6 +13,7 @@ struct Tuning {
     bool self_loops = true;         // of states that loop by all characters below a node; `plain_tokens` uses these loops in any case
     bool counted_heads = true;      // the same for repetitions, up to the characters that are left
     bool class_sequences = true;    // of states that accept a fixed number of characters of a class
+    bool stable_sets = true;        // of states in a stable set (mask/stable_sets.h)
     bool inside_characters = true;  // below nodes that end inside a multi-byte character
     bool child_filters = true;      // walks of leaves and machines skip children of wide nodes that cannot continue
     // Parts of the vocabulary that are walked instead of all tokens (mask/leaf_results.cpp).
@@ -39,6 +40,7 @@ struct Tuning {
     std::uint32_t row_lookups = 24;     // derivatives of a state that are computed singly before it gets a row; larger numbers count as 127
     std::uint32_t worth_looking = 4;    // nodes of a subtree for which it is tested whether all of it is accepted
     std::uint32_t worth_scouting = 12;  // nodes of a subtree for which the loops of the state are computed
+    std::uint32_t worth_closing = 2000;     // nodes of a subtree for which a stable set is searched
     std::uint32_t worth_following = 600;    // nodes walked from a state before all its loops and its class sequence are computed
     std::uint32_t few_bytes = 16;           // an alphabet below this size is not tested before its slice is made
     std::uint32_t slice_nodes = 3000;       // maximum number of nodes of the trie of an alphabet slice
@@ -46,7 +48,7 @@ struct Tuning {
     std::uint32_t first_tries = 300;        // tokens of a superset that are checked before a difference is tried
     std::uint32_t tries = 4000;             // maximum number of tokens of a superset that are checked
 
-    bool accepts_subtrees() const { return self_loops || class_sequences; }
+    bool accepts_subtrees() const { return self_loops || class_sequences || stable_sets; }
     // All mechanisms off.
     static constexpr Tuning off();
     // All on, with thresholds that small vocabularies reach.
@@ -61,6 +63,7 @@ inline constexpr TuningSwitch kTuningSwitches[] = {
     {"self_loops", &Tuning::self_loops},
     {"counted_heads", &Tuning::counted_heads},
     {"class_sequences", &Tuning::class_sequences},
+    {"stable_sets", &Tuning::stable_sets},
     {"inside_characters", &Tuning::inside_characters},
     {"child_filters", &Tuning::child_filters},
     {"plain_tokens", &Tuning::plain_tokens},
@@ -86,15 +89,11 @@ struct TuningThreshold {
     std::uint32_t eager;  // the value with which small vocabularies reach the mechanism
 };
 inline constexpr TuningThreshold kTuningThresholds[] = {
-    {"row_lookups", &Tuning::row_lookups, 2},
-    {"worth_looking", &Tuning::worth_looking, 1},
-    {"worth_scouting", &Tuning::worth_scouting, 1},
-    {"worth_following", &Tuning::worth_following, 0},
-    {"few_bytes", &Tuning::few_bytes, 64},
-    {"slice_nodes", &Tuning::slice_nodes, 9000},
-    {"difference_bound", &Tuning::difference_bound, 9000},
-    {"first_tries", &Tuning::first_tries, 9000},
-    {"tries", &Tuning::tries, 9000},
+    {"row_lookups", &Tuning::row_lookups, 2},         {"worth_looking", &Tuning::worth_looking, 1},
+    {"worth_scouting", &Tuning::worth_scouting, 1},   {"worth_closing", &Tuning::worth_closing, 8},
+    {"worth_following", &Tuning::worth_following, 0}, {"few_bytes", &Tuning::few_bytes, 64},
+    {"slice_nodes", &Tuning::slice_nodes, 9000},      {"difference_bound", &Tuning::difference_bound, 9000},
+    {"first_tries", &Tuning::first_tries, 9000},      {"tries", &Tuning::tries, 9000},
 };
 
 constexpr Tuning Tuning::off() {

@@ -146,10 +146,17 @@ std::uint16_t DfaTable::after_continuation(ExprPool& pool, std::uint16_t number)
 }
 
 void DfaTable::begin() {
-    if (full()) clear();
+    if (full()) drop();
+    if (stable_sets_ && stable_sets_->full()) clear();
+    if (stable_sets_) stable_sets_->begin();
 }
 
 void DfaTable::clear() {
+    drop();
+    stable_sets_.reset();
+}
+
+void DfaTable::drop() {
     states_.clear();
     steps_.clear();
     slots_.clear();

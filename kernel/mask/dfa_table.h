@@ -12,6 +12,7 @@
 
 #include "guideway/base/flat_map.h"
 #include "guideway/base/page_arena.h"
+#include "guideway/mask/stable_sets.h"
 #include "guideway/regex/expr_pool.h"
 #include "guideway/vocabulary/subtree_alphabets.h"
 
@@ -68,6 +69,9 @@ public:
         ExprId looping = kNone;                                        // the expression, or the summand, that `loops` belongs to
         std::uint32_t left = 0;                                        // maximum number of characters of `loops`; kInfinite: none
         std::optional<const LoopMemo::ClassSequence*> class_sequence;  // nullopt: not searched yet
+        StableSets::Found closed{};
+        std::size_t stable_sets = 0;  // the number of stable sets when `closed` was looked up
+        bool looked_around = false;
         std::uint32_t rest = kInfinite,
                       looping_rest = kInfinite;  // bytes of a shortest text of `expr` and `looping`; kInfinite: not known yet
         ByteSet live;                            // empty: not known yet
@@ -84,9 +88,13 @@ public:
     const std::uint16_t* steps(std::uint16_t number) const { return steps_[number].data(); }
     // Begins a walk. Drops the states if the table is full.
     void begin();
+    StableSets& stable_sets(ExprPool& pool, const SubtreeAlphabets& subtrees) {
+        return stable_sets_ ? *stable_sets_ : stable_sets_.emplace(pool, subtrees);
+    }
     bool full() const { return states_.size() >= most_; }
+    void drop();  // drops the states, but not the stable sets
     void clear();
-    std::size_t bytes() const { return states_.size() * (sizeof(State) + sizeof(Steps)); }
+    std::size_t bytes() const { return states_.size() * (sizeof(State) + sizeof(Steps)) + (stable_sets_ ? stable_sets_->bytes() : 0); }
 
 private:
     using Steps = std::array<std::uint16_t, 256>;
@@ -95,6 +103,7 @@ private:
     ArenaVector<State> states_;
     ArenaVector<Steps> steps_;
     ArenaVector<std::uint16_t> slots_;  // by hash; kUnknown: free
+    std::optional<StableSets> stable_sets_;
 };
 
 }  // namespace guideway

@@ -492,7 +492,14 @@ WalkResult LeafResults::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state
     }
     if (rounds_of) keep_rounds(pool, *forest.trie, walked, *rounds_of);
     const std::uint32_t suffix_trie = suffix_tries_.after_exits(*forest.trie, walked.exit_nodes);
-    return {keep(*forest.trie, walked, !forest.whole()), suffix_trie, kNoTokens};
+    std::uint32_t tokens = keep(*forest.trie, walked, !forest.whole());
+    std::erase_if(walked.to_verify, [&](std::uint32_t t) { return pool.dfa.nonempty_after(state, vocabulary_.token(t)); });
+    if (!walked.to_verify.empty()) {
+        write_row(tokens);
+        for (const std::uint32_t t : walked.to_verify) row_[t >> 5] &= ~(1u << (t & 31));
+        tokens = sets_.row(row_);
+    }
+    return {tokens, suffix_trie, kNoTokens};
 }
 
 WalkResult LeafResults::walk(Machine& machine, std::uint32_t id, const Config& config) {

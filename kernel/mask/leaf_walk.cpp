@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "guideway/mask/stable_sets.h"
 #include "guideway/mask/string_walk.h"
 #include "guideway/mask/substrings_walk.h"
 #include "guideway/regex/string_trie.h"
@@ -29,6 +30,7 @@ void LeafWalk::add_rounds(TokenRange some, std::uint32_t begun) {
 namespace {
 
 constexpr std::uint32_t kNodesOfWork = 16;  // nodes for one work unit: most are in subtrees that are decided as a whole
+constexpr std::size_t kMaxDoubtful = 3000;  // maximum size of `to_verify`
 constexpr unsigned kFew = 12, kMany = 64;   // ASCII bytes that a state loops by
 
 // kCounts: whether iterations of loop bodies (rounds) are counted. Most walks do not count, and should not pay for it (decision 7).
@@ -42,6 +44,8 @@ public:
 
     void run(ExprId start) {
         states_.begin();
+        if (subtrees_) stable_sets_ = &states_.stable_sets(pool_, *subtrees_);
+        stable_count_ = stable_sets_ ? stable_sets_->count() : 0;
         const Number first = states_.number(pool_, start);
         path_.resize(16);
         if (kCounts) begun_.resize(2);  // the root's is read before it is entered
@@ -204,7 +208,7 @@ private:
     void forget(std::size_t depth) {
         std::vector<ExprId> kept;
         for (std::size_t d = 0; d < depth; ++d) kept.push_back(states_[path_[d].state].expr);
-        states_.clear();
+        states_.drop();
         begins_.clear();
         for (std::size_t d = 0; d < depth; ++d) {
             path_[d].state = states_.number(pool_, kept[d]);
@@ -246,7 +250,7 @@ private:
             if (counts()) count_loops(node, depth, number);
             return true;
         }
-        if (made_.measures || !take_sequence(node, state, characters)) return false;
+        if (made_.measures || !(take_sequence(node, state, characters) || take_stable(node, state, characters))) return false;
         if (counts()) made_.add_rounds(below(node), LeafWalk::kAnyRounds);
         return true;
     }
@@ -318,6 +322,11 @@ private:
         return take_up_to(node, std::uint64_t{class_sequence->characters} + characters, class_sequence->characters == kInfinite);
     }
 
+    void find_stable(DfaTable::State& state) {
+        state.closed = stable_sets_->find(state.expr);
+        state.stable_sets = stable_count_;
+    }
+
     // Accepts the tokens below the node that have at most `most` characters, counted from the start of the token.
     bool take_up_to(std::uint32_t node, std::uint64_t most, bool all) {
         if (all || most >= subtrees_->most_characters()) return true;
@@ -325,6 +334,53 @@ private:
         made_.add_up_to(static_cast<std::uint8_t>(most), below(node));
         leave_out(node + 1, x_.end[node]);
         return true;
+    }
+
+    // Accepts the tokens below the node by a stable set. Those that may be too long for it are added to `to_verify`, if they are few.
+    bool take_stable(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
+        if (!tuning_.stable_sets) return false;
+        if (state.stable_sets != stable_count_) find_stable(state);
+        auto closed = [&] {
+            return state.closed.loops && state.closed.characters > 0 &&
+                   subtrees_->loop_after(node, *state.closed.loops, state.closed.nullable ? follow_ : kNothing);
+        };
+        if (!state.looked_around && x_.end[node] - node >= tuning_.worth_closing) {
+            const bool none = state.closed.characters < StableSets::kFewCharacters && !state.loops;  // nothing loops here
+            const bool narrow = !none && pool_[state.expr].boolean && !closed();
+            if (none) stable_sets_->look_around(state.expr);
+            if (narrow) stable_sets_->look_wider(state.expr);
+            if (none || narrow) {
+                state.looked_around = true;
+                stable_count_ = stable_sets_->count();
+                find_stable(state);
+            }
+        }
+        if (!closed()) return false;
+        const StableSets::Found& in = state.closed;
+        const TokenRange places = below(node);
+        const std::uint32_t most = characters + in.characters;
+        std::vector<std::uint32_t>& to_verify = made_.to_verify;
+        if (in.characters != StableSets::kForever && most < subtrees_->most_characters()) {
+            const std::size_t before = to_verify.size();
+            for (std::uint32_t p = places.begin; p < places.end; ++p)
+                if (subtrees_->characters(p) > most) to_verify.push_back(x_.tokens[p]);
+            if ((to_verify.size() - before) * 8 > places.end - places.begin || to_verify.size() > kMaxDoubtful) {
+                to_verify.resize(before);
+                return false;
+            }
+            if (to_verify.size() > before && may_leave_beyond(node, state)) {
+                to_verify.resize(before);
+                return false;
+            }
+        }
+        return true;
+    }
+
+    // Whether a token below the node may leave the leaf from a state outside of the stable set, of which nothing is known. It may
+    // not if all texts end with a quote and the subtree has no quote.
+    bool may_leave_beyond(std::uint32_t node, const DfaTable::State& state) const {
+        const ByteSet leaving = ends_in(pool_, state.expr, '"') ? ByteSet::range('"', '"') : follow_;
+        return !subtrees_->loop_after(node, *state.closed.loops, leaving);
     }
 
     static constexpr ByteSet kNothing{};
@@ -338,6 +394,8 @@ private:
     const Tuning& tuning_;
     LeafWalk& made_;
     const bool whole_;
+    StableSets* stable_sets_ = nullptr;
+    std::size_t stable_count_ = 0;
     std::uint32_t taken_from_ = 0;  // the tokens from this place on are accepted, up to the next excluded node
     std::vector<Level> path_;
     std::vector<Begun> begun_;                    // by depth, with kCounts

@@ -69,6 +69,7 @@ struct LeafWalk {
     static constexpr std::uint32_t kMostRoundTokens = 1000;
     std::vector<TokenRange> places;
     std::vector<Limited> limited;
+    std::vector<std::uint32_t> to_verify;   // tokens at these places that must be stepped byte by byte
     std::vector<std::uint32_t> exit_nodes;  // nodes before whose byte the leaf may end
     bool measures = false;                  // whether to find `rest`
     std::uint32_t rest = 0;                 // maximum bytes of a shortest completion, of all states that were reached

@@ -16,7 +16,7 @@ namespace programs {
 // Without mechanisms that accept whole subtrees or use tables of tokens: walks visit all nodes.
 inline guideway::Tuning without_subtrees() {
     guideway::Tuning made;
-    made.self_loops = made.class_sequences = made.plain_tokens = made.alphabet_slices = false;
+    made.self_loops = made.class_sequences = made.stable_sets = made.plain_tokens = made.alphabet_slices = false;
     return made;
 }
 

@@ -89,7 +89,7 @@ void test_bounds_after_no_bounds(const std::vector<std::string>& all) {
     }
 }
 
-// A token can leave a leaf after a subtree that could be accepted as a whole.
+// A token can leave a leaf after states of a stable set.
 void test_exits_beyond_closures(const std::vector<std::string>& all) {
     const auto quick = vocabulary(all), slow = vocabulary(all, false);
     for (const std::uint32_t count : {9u, 10u, 12u, 16u}) compare(quick, slow, leaves(count), "abonetiab");

@@ -43,6 +43,7 @@ SUBTREES = (
     "self_loops",
     "counted_heads",
     "class_sequences",
+    "stable_sets",
     "inside_characters",
     "child_filters",
     "plain_tokens",

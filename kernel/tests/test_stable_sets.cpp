@@ -1,4 +1,4 @@
-// Subtrees that are accepted without a walk, compared with walks of all nodes.
+// Subtrees that are accepted without a walk by stable sets, compared with walks of all nodes.
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -8,6 +8,7 @@
 #include "check.h"
 #include "guideway/base/error.h"
 #include "guideway/mask/leaf_walk.h"
+#include "guideway/mask/stable_sets.h"
 #include "guideway/matcher/matcher.h"
 #include "guideway/regex/encoding.h"
 #include "programs.h"
@@ -101,7 +102,53 @@ void compare(std::mt19937& chance, const std::vector<std::string>& all, const Pr
     }
 }
 
-// A number of letters, then a dash: subtrees of up to this many characters are accepted. A second walk gives the same.
+// A run of three is required: the number of characters of each state is the rest of it.
+void test_promises(const std::vector<std::string>& all) {
+    const Vocabulary vocabulary(all, {0}, {0});
+    ExprPool pool;
+    Encoder& encoder = pool.encoder();
+    const ExprId any = encoder.universe(Encoding::text), x = encoder.characters({{'x', 'x'}}, Encoding::text);
+    const ExprId e = pool.intersect({any, pool.complement(pool.concat(any, pool.concat(pool.repeat(x, 12, 12), any)))});
+    StableSets stable(pool, vocabulary.subtrees());
+    CHECK(stable.find(e).loops == nullptr);
+    stable.look_around(e);
+    CHECK(stable.find(e).loops && stable.find(e).characters == 11);
+    CHECK(stable.find(pool.dfa.derivative(e, 'x')).characters == 10);
+    CHECK(stable.find(e).nullable);
+    // A state in the stable set of another, without the character that the other rejects, has or reaches its own stable set.
+    ExprId last = e;
+    for (int i = 0; i < 11; ++i) last = pool.dfa.derivative(last, 'x');
+    CHECK(pool.dfa.derivative(last, 'x') == kNone);
+    const auto holds_x = [](const StableSets::Found& found) { return found.loops && (found.loops->ascii[1] >> ('x' - 64) & 1); };
+    StableSets later(pool, vocabulary.subtrees());
+    later.look_around(last);
+    CHECK(later.find(last).characters == StableSets::kForever && later.find(e).characters == StableSets::kForever &&
+          !holds_x(later.find(e)));
+    later.look_wider(e);
+    stable.look_wider(last);
+    for (const StableSets* made : {&later, &stable})
+        CHECK(made->find(e).characters == 11 && holds_x(made->find(e)) && !holds_x(made->find(last)));
+}
+
+// A state whose successors need long emptiness searches is in no stable set, without an error.
+void test_hard_ones(const std::vector<std::string>& all) {
+    const Vocabulary vocabulary(all, {0}, {0});
+    ExprPool pool(ExprLimits{.max_search = 500});
+    Encoder& encoder = pool.encoder();
+    const auto but = [&](char32_t c) {  // all texts with this character at a fixed distance from the end
+        const ExprId any = encoder.universe(Encoding::text);
+        return pool.concat(any, pool.concat(encoder.characters({{c, c}}, Encoding::text),
+                                            pool.repeat(encoder.characters({{0, 0x10ffff}}, Encoding::text), 12, 12)));
+    };
+    const ExprId e = pool.intersect({but('a'), but('b'), pool.complement(but('c'))});
+    CHECK_THROWS(pool.emptiness.is_nonempty(pool.dfa.derivative(e, 'a')), Error);
+    StableSets stable(pool, vocabulary.subtrees());
+    stable.look_around(e);
+    CHECK(stable.find(e).loops == nullptr);
+    CHECK_THROWS(pool.emptiness.is_nonempty(pool.dfa.derivative(e, 'a')), Error);  // the limit was restored
+}
+
+// A number of letters, then a dash: subtrees of up to this many characters are accepted. A second walk uses the same stable set.
 void test_chains(const std::vector<std::string>& all) {
     const Vocabulary vocabulary(all, {0}, {0});
     const TokenTrie& trie = vocabulary.trie();
@@ -151,6 +198,8 @@ int main(int argc, char** argv) {
     check::begin(argc, argv);
     std::mt19937 chance(3);
     const auto all = tokens(chance);
+    RUN(test_promises(all));
+    RUN(test_hard_ones(all));
     RUN(test_chains(all));
     RUN(test_inside_characters());
     for (int round = 0; round < 80; ++round) {
