@@ -2,7 +2,8 @@
 //
 // The register is the number of items, up to the number from which on further items change nothing. With counters or unique items
 // it is the number of a record: the number of items, then either the number of items for each counter, or the number of items of
-// unknown text (in walks for masks, and in registers that are made only to compute a cost; not in those of a matcher) and the set of the known texts. Items of a unique array are leaves without the texts of earlier items.
+// unknown text (in walks for masks, and in registers that are made only to compute a cost; not in those of a matcher) and the
+// set of the known texts. Items of a unique array are leaves without the texts of earlier items.
 #include "guideway/grammar/array.h"
 
 #include <algorithm>

@@ -113,7 +113,7 @@ public:
     bool is_leaf(const Config& c) const { return core_.is_leaf(c); }
     bool is_sequence(const Config& c) const { return core_.is_sequence(c); }
     std::size_t frame_count() const { return core_.frames.size(); }
-    // The number of stacks, records, bytes of texts and sets of texts so far.
+    // See `MachineCore::stored_items`.
     std::size_t stored_items() const { return core_.stored_items(); }
     ExprPool& pool() { return core_.pool; }
     ObjectRules& object_rules() { return object_rules_; }

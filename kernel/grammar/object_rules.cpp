@@ -4,8 +4,9 @@
 // The register of an object records the keys that were read. A direct register of an ordered object is the position: the number of
 // the first property that is still allowed. A direct register of an unordered object has a bit for each property that was read.
 // Other registers are the number of a record, which has: the number of entries (up to the minimum if there is no maximum); the
-// demands that are met; for each class of open keys, the number of keys that were read but whose text is not known (in walks for masks, and in registers that are made only to compute a cost; not in those of a matcher),
-// and the set of the known texts; last, the position or the bits.
+// demands that are met; for each class of open keys, the number of keys that were read but whose text is not known (in walks
+// for masks, and in registers that are made only to compute a cost; not in those of a matcher), and the set of the known texts;
+// last, the position or the bits.
 //
 // Records are immutable and interned, so a rollback needs no work: the earlier configurations have the earlier register. The
 // register changes when an open key ends (`after_key`: its text) and when a value begins (`after_entry`: count, marks,

@@ -54,8 +54,8 @@ struct Punctuation {
 };
 
 // A property, which can occur once, or a class of open keys: a language of which each key can occur once (from JSON Schema:
-// additional properties, or keys that match patterns). The label of an entry is its number in `entries`. The keys of the entries of an object must be disjoint. This is not checked: if
-// they are not, a key can occur twice.
+// additional properties, or keys that match patterns). The label of an entry is its number in `entries`. The keys of the
+// entries of an object must be disjoint. This is not checked: if they are not, a key can occur twice.
 struct Entry {
     ExprId key;
     bool required;

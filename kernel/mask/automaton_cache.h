@@ -27,7 +27,7 @@ namespace guideway {
 inline constexpr std::uint32_t kNoTokens = 0xffffffff;
 
 // The key of a cached result: a suffix trie (suffix_tries.h), a component and its state. `variant` of an object or
-// array: its register; 0 (names) or kAnyRegister (summaries) where the result holds for all registers. `variant` of a
+// array: its register; 0 (key indexes) or kAnyRegister (summaries) where the result holds for all registers. `variant` of a
 // sequence: 0. `variant` of a leaf: 1 if the result over the vocabulary is stored without a base (`bare` in
 // leaf_results.h), else 0. The text that a leaf has read is not in the key: tokens that depend on it are
 // `context_dependent`.

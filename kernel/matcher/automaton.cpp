@@ -105,9 +105,9 @@ std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Sto
     made->ended_ = std::make_unique<RetireList::Number>();
     made->number_ = made->ended_->number = store->engine.next_automaton();
     made->store_ = store;
-    AutomatonCache& tables = store->engine.cache_of(made->number_);
-    made->machine_ = std::make_unique<Machine>(AnalysedNodes(std::move(components), &store->leaves), root, store->pool, tables.machine);
-    made->state_sets_.emplace(tables.state_sets);
+    AutomatonCache& cache = store->engine.cache_of(made->number_);
+    made->machine_ = std::make_unique<Machine>(AnalysedNodes(std::move(components), &store->leaves), root, store->pool, cache.machine);
+    made->state_sets_.emplace(cache.state_sets);
     made->warm_up_first();
     made->first_bytes_ = made->store_->pool.bytes();
     return made;

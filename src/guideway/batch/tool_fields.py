@@ -105,7 +105,9 @@ def _fields(one: Any, place: str, flat: bool) -> tuple[str, dict[str, Any], str]
         if not isinstance(value, str) and (value is not None or name == "name"):
             raise _wrong(f"{path}.{name}", "a string", value)
     if not NAME.fullmatch(fields["name"]):
-        raise _wrong(f"{path}.name", f"a name that matches {NAME.pattern}", fields["name"])
+        raise InvalidRequestError(
+            f"{path + '.name'!r} must match {NAME.pattern}, got {fields['name']!r:.80}", f"{path}.name"
+        )
     return kind, {name: value for name, value in fields.items() if value is not None}, path
 
 

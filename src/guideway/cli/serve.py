@@ -57,7 +57,9 @@ def serve(
         int, typer.Option(min=0, help="The number of processes that translate large constraints; 0: threads do.")
     ] = 1,
     max_queue: Annotated[int, typer.Option(min=1, help="The maximum number of requests that run or wait.")] = 1024,
-    drain_seconds: Annotated[float, typer.Option(min=0, help="The time for requests in flight after SIGTERM.")] = 30,
+    drain_seconds: Annotated[
+        float, typer.Option(min=0, help="Seconds for requests in flight after SIGTERM, rounded up.")
+    ] = 30,
     cors_origin: Annotated[
         list[str] | None, typer.Option(help="An origin of web pages that may send requests.")
     ] = None,

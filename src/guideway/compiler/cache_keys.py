@@ -1,7 +1,7 @@
 """Caches the digest of the program of a constraint, so that a known constraint is not lowered again.
 
-Constraints are immutable, and types are assumed to be until the day ends: the texts of some types, such as
-`FutureDate`, depend on the date. So they are cached by identity, with weak references. If
+Constraints are immutable, and types are assumed to be, so both are cached by identity, with weak references. The program
+of a type is cached for one day, because the texts of some types, such as `FutureDate`, depend on the date. If
 `constraints/known.py` finds that constraints are equal, they share their `__dict__`, which stores the digest as well. A
 schema given as a dict can be modified, so it is cached by its content. There are two keys of content. `quick_key`
 digests a pickle, which takes some microseconds. But the pickles of equal values can differ, so this key is used only
@@ -66,7 +66,10 @@ class _KnownProgram(NamedTuple):
     digest: bytes
 
     def is_of(self, constraint: object) -> bool:
-        """Return whether the program is still that of the constraint or type, which `reference` refers to."""
+        """Return whether the program is still that of the constraint or type, which `reference` refers to.
+
+        It is always that of a constraint.
+        """
         return not isinstance(constraint, type) or (self.marker is _marker(constraint) and self.day == day())
 
 

@@ -45,8 +45,8 @@ class Call:
             then with the others. It is not called without rows, or if this `Call` is cancelled.
         done: Called once at the end, with the error that ended the `Call`; None: it ended without an error, or was
             cancelled.
-        streams: Whether the caller shows tokens while others are generated. False: only the end of a row matters to it,
-            so its rows do not run before others, and `moved` is called with rows that drew their first token or ended.
+        streams: Whether the caller shows tokens while others are generated. False: its rows do not run before others,
+            and `moved` is called only with rows that drew their first token or ended.
 
     `moved` and `done` run in the loop's thread. Set `cancelled` to remove the call from the loop.
     """

@@ -1,4 +1,4 @@
-"""`Generation`: a result with its tokens and timings; `GenerationState`: what `resume` continues from; `Truncation`."""
+"""`Generation`: a result with its tokens and timings; `GenerationState`: the input of `resume`; `Truncation`."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class UpstreamRequest:
             self.poke()  # ends `parts`, if it is waiting
 
     def poke(self) -> None:
-        """Make `parts` yield an empty list, after the parts that are waiting; `EventStream` then sends a keep-alive."""
+        """Make `parts` yield an empty list after the waiting parts, or end if no request is left."""
         self._parts.put_nowait(None)
 
     async def parts(self) -> AsyncGenerator[list[Part], None]:

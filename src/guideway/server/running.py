@@ -66,7 +66,7 @@ class ServedRequest:
         self._call.cancelled = True
 
     def poke(self) -> None:
-        """Make `parts` yield now, even if no text has come; then the list is empty, and `EventStream` sends a keep-alive."""
+        """Make `parts` yield now. The list is empty if no text has come."""
         self._poked = True
         self._woken.set()
 

@@ -198,9 +198,9 @@ def test_sampling_options_have_an_effect(tiny: gw.Model) -> None:
                 "tools": [{"type": "function", "function": {"name": "my tool"}}],
             },
             "tools[0].function.name",
-            "invalid_type",
+            "invalid_value",
         ),
-        (RESPONSES, {"input": "a", "tools": [{"type": "custom", "name": "my tool"}]}, "tools[0].name", "invalid_type"),
+        (RESPONSES, {"input": "a", "tools": [{"type": "custom", "name": "my tool"}]}, "tools[0].name", "invalid_value"),
         (RESPONSES, {"input": [{"type": "computer_call"}]}, "input[0].type", "invalid_value"),
         (RESPONSES, {"input": "a", "text": {"formatt": {}}}, "text.formatt", "unknown_parameter"),
         (

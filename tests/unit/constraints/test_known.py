@@ -210,7 +210,7 @@ def test_a_rebuilt_model_is_another_type() -> None:
 @pytest.mark.parametrize(
     "make", [lambda: pydantic.FutureDate, lambda: gw.constraints.PythonType(list[pydantic.FutureDate])]
 )
-def test_types_that_depend_on_the_date_are_made_again_each_day(
+def test_types_that_depend_on_the_date_are_lowered_again_each_day(
     make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def texts() -> set[str]:

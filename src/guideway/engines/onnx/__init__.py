@@ -4,8 +4,8 @@ model.py    `OnnxEngine`
 graph.py    the inputs and outputs of an exported model
 values.py   types and shapes of single inputs and outputs
 files.py    finding and identifying a model's files
-runtime.py  ONNX Runtime sessions
-cache.py    KV caches as immutable values
+runtime.py  ONNX Runtime sessions and their calls
+cache.py    KV caches: batches that grow, and new rows in unused places
 blocks.py   the memory of KV caches
 """
 

@@ -686,7 +686,7 @@ class SchemaGraph:
         return found
 
     def is_own(self, place: SchemaNode) -> bool:
-        """Return whether a place has the resource of the main document, an empty dynamic scope, and its own analysis.
+        """Return whether a place has the resource of the main document, an empty dynamic scope, and the analysis of its schema alone.
 
         Places that `any_of`, `all_of` and `Expander._without_unevaluated` have added have another analysis, so it is
         False for them.

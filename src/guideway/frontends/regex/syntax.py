@@ -49,7 +49,8 @@ class Plain:
         language: The texts that it matches.
         least: A lower bound of the length of these texts, in characters. It is 0 exactly if the empty text is one of
             them.
-        most: An upper bound of the length; None: unbounded or unknown. Both bounds can be too small above `MAX_COUNT`.
+        most: An upper bound of the length; None: unbounded or unknown. If the length can exceed `MAX_COUNT`, both
+            bounds can be smaller than the true ones.
     """
 
     language: Regular
