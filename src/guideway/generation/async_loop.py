@@ -215,7 +215,7 @@ class Loop:
                 unchecked += not call.active[-1].is_checked
         active = [row for call in calls for row in call.active]
         rows = self._deferral.going(active)
-        early = self._early(calls, rows)
+        early = self._early(rows)
         if rows:
             self._deferral.begin()
             try:
@@ -234,16 +234,13 @@ class Loop:
             call.active = [row for row in call.active if not row.is_over]
             call.begun.intersection_update(call.active)
 
-    def _early(self, calls: list[Call], rows: list[Row]) -> list[Row]:
+    def _early(self, rows: list[Row]) -> list[Row]:
         """Return the rows that run first in a round, so that their first tokens do not wait for the pass of the others.
 
         These are the rows of streams that have drawn no token and are not slow, if there are other rows, and the engine
         runs prompts in separate calls anyway.
         """
-        new = [row for row in rows if not row.has_drawn and not self._deferral.is_slow(row)]
-        if new and not all(call.streams for call in calls):
-            waiting = {row for call in calls if call.streams for row in call.active}
-            new = [row for row in new if row in waiting]
+        new = [row for row in rows if row.streams and not row.has_drawn and not self._deferral.is_slow(row)]
         if not new or len(new) == len(rows) or not runs_prompts_separately(new[0].session.model.engine):
             return []
         return new
@@ -285,6 +282,7 @@ def _joined(call: Call, deferral: Deferral) -> bool:
         call.exhausted = call.cancelled = True
         _tell(call, error)
         return False
+    one.streams = call.streams
     call.active.append(one)
     return True
 

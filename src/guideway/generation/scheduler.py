@@ -108,6 +108,7 @@ class Row:
         drafter: Proposes tokens (speculative decoding); None: nothing does.
         drafted: The number of proposed tokens.
         accepted: The number of proposed tokens that were taken.
+        streams: Whether the time until the first token matters to the caller.
         awaits_logits: Whether `take_forced` was called at this position, and the row waits because tokens are pending.
         begun: As the argument.
         earlier: As the argument; None, too, if the row was rewound to or before this token.
@@ -173,6 +174,7 @@ class Row:
         self.lowest = sys.maxsize
         self.drafter: Drafter | None = None
         self.drafted = self.accepted = 0
+        self.streams = True
         self.awaits_logits = False
         # Whether nothing but the end of the text must be checked after a token, if there is no matcher and no mask.
         self._is_free = self._unwatched and not limits.min_tokens and self._quotations is None and not self._free_after
@@ -733,7 +735,7 @@ def step(
         is_shared: Whether other rows that already generate wait for this call.
     """
     going = []
-    drawn, drafts = 0, False
+    drawn = waits = drafts = False
     for row in rows:
         session = row.session
         if session.matcher is not None and not row.awaits_logits:
@@ -754,7 +756,8 @@ def step(
                 row.error = error
         if row.finish_reason is None and row.error is None:
             going.append(row)
-            drawn += row.has_drawn
+            drawn = drawn or row.has_drawn
+            waits = waits or (row.streams and not row.has_drawn)
             drafts = drafts or row.drafter is not None
     run = speculate if drafts else stride if strides else None
     if run is not None and going and all(row.strides for row in going):
@@ -765,9 +768,9 @@ def step(
             deferral.resume()
         return
     # If some rows already generate, a long prompt is divided, so that these rows do not wait for all of it.
-    is_chunked = is_shared or drawn > 0
-    # A first token does not wait until the tokens before it have run in several rounds.
-    is_equal = 1 < len(going) == drawn and splits_rows(going[0].session.model.engine)
+    is_chunked = is_shared or drawn
+    # The first token of a stream does not wait until the tokens before it have run in several rounds.
+    is_equal = len(going) > 1 and drawn and not waits and splits_rows(going[0].session.model.engine)
     if deferral is not None:
         deferral.pause()
     feed_all([row.running for row in going], prefill_tokens=PREFILL_TOKENS if is_chunked else None, equal=is_equal)
