@@ -125,10 +125,11 @@ void StoreLock::admit_readers() {
 }
 
 // Passes the lock to the next waiting thread, if it is free. Call with the mutex held. While kWaiters is set, no other
-// thread takes the lock.
+// thread takes the lock. Without it, nothing may be stored: `reader_left` can come after another call has served all
+// waiting threads, and a thread that takes the lock then does not hold the mutex.
 void StoreLock::grant() {
     const std::uint32_t now = state_.load(std::memory_order_acquire);
-    if (now & (kWriter | kReaders)) return;  // the holder calls this function again
+    if (!(now & kWaiters) || (now & (kWriter | kReaders))) return;  // the holder calls this function again
     const bool writers = forks_.first || steps_.first || background_.first;
     if (!returning_ && readers_.first && (readers_are_next_ || !writers)) return admit_readers();
     Waiter* next = std::exchange(returning_, nullptr);
