@@ -216,19 +216,19 @@ bool MaskBuilder::take_keys(Machine& machine, const Task& task) {
     before.assign(1, 0);
     const ObjectRules::AllowedKeys opens(machine.object_rules(), c.node, c.regs);
     for (std::uint32_t n = all.exits.begin; n < all.exits.end; ++n) {
-        const AutomatonCache::KeyExit name = at_->key_exits[n];
-        const bool open = opens(name.label);
+        const AutomatonCache::KeyExit key = at_->key_exits[n];
+        const bool open = opens(key.label);
         before.push_back(before.back() + open);
-        if (open && name.suffix_trie) add_task(name.suffix_trie, {c.node, entry_state(Phase::colon, name.label), c.regs, c.parent});
+        if (open && key.suffix_trie) add_task(key.suffix_trie, {c.node, entry_state(Phase::colon, key.label), c.regs, c.parent});
     }
     const std::size_t others = spans_.size();
     std::size_t count = 0;
-    for (std::uint32_t w = all.ranges.begin; w < all.ranges.end; ++w) {
-        const AutomatonCache::KeyRange way = at_->key_ranges[w];
-        if (before[way.first] == before[way.last]) continue;
-        count += way.end - way.begin;
-        if (spans_.size() > others && spans_.back().end == way.begin) spans_.back().end = way.end;
-        else spans_.push_back({way.begin, way.end});
+    for (std::uint32_t n = all.ranges.begin; n < all.ranges.end; ++n) {
+        const AutomatonCache::KeyRange range = at_->key_ranges[n];
+        if (before[range.first] == before[range.last]) continue;
+        count += range.end - range.begin;
+        if (spans_.size() > others && spans_.back().end == range.begin) spans_.back().end = range.end;
+        else spans_.push_back({range.begin, range.end});
     }
     if (count <= kMaxSpans) return true;
     row_.assign(words_, 0);
@@ -253,18 +253,18 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
     if (!walked.run(machine.pool(), forest, rest_of(c.state))) return at_->key_indexes.add(key, {{}, {}, false});
     fuel_.spend(kTaskWork * (walked.labels.size() + walked.places.size()));
     const auto size = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
-    auto& named = at_->key_exits;
-    auto& ways = at_->key_ranges;
+    auto& exits = at_->key_exits;
+    auto& ranges = at_->key_ranges;
     auto& listed = at_->key_tokens;
-    KeyIndex made{{size(named), 0}, {size(ways), 0}, true};
-    for (const std::uint32_t label : walked.labels) named.push_back({label, 0});
+    KeyIndex made{{size(exits), 0}, {size(ranges), 0}, true};
+    for (const std::uint32_t label : walked.labels) exits.push_back({label, 0});
     for (const KeyWalk::Place& place : walked.places) {
         const auto here = x.tokens_at(place.node);
         const std::uint32_t begin = size(listed);
         listed.insert(listed.end(), here.begin(), here.end());
-        if (size(ways) > made.ranges.begin && ways.back().first == place.first && ways.back().last == place.last)
-            ways.back().end = size(listed);
-        else ways.push_back({place.first, place.last, begin, size(listed)});
+        if (size(ranges) > made.ranges.begin && ranges.back().first == place.first && ranges.back().last == place.last)
+            ranges.back().end = size(listed);
+        else ranges.push_back({place.first, place.last, begin, size(listed)});
     }
     const ByteSet colon = machine.begins({c.node, phase_state(Phase::colon), c.regs, kBottom});
     std::vector<std::uint32_t>& pieces = key_pieces_;
@@ -274,10 +274,10 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
         for (pieces.clear(); at < walked.exits.size() && walked.exits[at].name == name; ++at)
             for (std::uint32_t n = walked.exits[at].node, child = n + 1; child < x.end[n]; child = x.end[child])
                 if (colon.contains(x.byte[child])) pieces.push_back(child);
-        named[made.exits.begin + name].suffix_trie = suffix_tries_.after_exits(x, pieces);
+        exits[made.exits.begin + name].suffix_trie = suffix_tries_.after_exits(x, pieces);
     }
-    made.exits.end = size(named);
-    made.ranges.end = size(ways);
+    made.exits.end = size(exits);
+    made.ranges.end = size(ranges);
     return at_->key_indexes.add(key, made);
 }
 

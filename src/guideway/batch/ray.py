@@ -144,7 +144,7 @@ class RowRequests:
 
         All values of a column have one type, as Arrow requires. A row without a valid request gets a request for one
         token, and its error is stored in the column `guideway_error`, which `after` reads. A column whose name the
-        engine also uses, such as `prompt`, gets the prefix `guideway_input_`, which `after` removes.
+        engine also uses, such as `prompt`, gets a prefix, which `after` removes.
 
         Raises:
             EngineError: This process has other versions than the driver.
@@ -170,12 +170,12 @@ class RowRequests:
             params["max_tokens"] = 1
         elif document is not None:
             params["structured_outputs"] = {"grammar": document}
-        kept = {f"guideway_input_{name}" if name in _OF_ENGINE else name: value for name, value in row.items()}
+        kept = {_PREFIX + name if name in _OF_ENGINE or name.startswith(_PREFIX) else name: row[name] for name in row}
         return {**kept, "messages": messages, "sampling_params": params, _ERROR: error}
 
     def after(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return the columns of the result: those of the input, the value and, if `on_error` is "column", the error."""
-        kept = {_RENAMED.get(name, name): value for name, value in row.items() if name not in _OF_ENGINE}
+        kept = {name.removeprefix(_PREFIX): value for name, value in row.items() if name not in _OF_ENGINE}
         error = row.get(_ERROR) or row.get("__inference_error__") or None
         value: Any = None
         if error is None:
@@ -202,6 +202,7 @@ class RowRequests:
 
 
 _ERROR = "guideway_error"
+_PREFIX = "guideway_input_"
 _OF_ENGINE = frozenset(
     (
         *(
@@ -218,8 +219,6 @@ _OF_ENGINE = frozenset(
     )
 )
 """Columns that `ray.data.llm` or `before` adds to a row; `after` removes them."""
-_RENAMED = {f"guideway_input_{name}": name for name in _OF_ENGINE}
-"""The names of columns of the input, by those that `before` gives them."""
 
 
 # -- versions

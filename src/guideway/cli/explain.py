@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from guideway.cli.inputs import read_file, read_resources
+from guideway.cli.inputs import read_file, read_resources, require
 from guideway.cli.options import GrammarOption, RegexOption, ResourceOption, TypeOption, constraint_of
 from guideway.cli.records import make_console
 from guideway.constraints import PythonType, of
@@ -57,11 +57,8 @@ def explain(
             raise InvalidConstraintError(f"{schema}: {error}", error.place) from error
         _report(console, str(schema), found, as_json)
         return
-    for option, value in (("--profile", profile), ("--formats", formats), ("--dialect", dialect)):
-        if value is not None:
-            raise InvalidConstraintError(f"{option} is for a schema file")
-    if resource:
-        raise InvalidConstraintError("--resource is for a schema file")
+    given = {"--profile": profile, "--formats": formats, "--dialect": dialect, "--resource": resource or None}
+    require("a schema file", given)
     source = of(
         constraint_of(regex=regex, type_name=type_name, schema=None, choice=None, format_name=None, grammar=grammar)
     )

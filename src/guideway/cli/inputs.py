@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -34,6 +34,7 @@ __all__ = [
     "read_requests",
     "read_resources",
     "read_texts",
+    "require",
 ]
 
 
@@ -227,6 +228,18 @@ def read_resources(given: Sequence[str] | None) -> dict[str, Any]:
             uri = next((one for one in own if isinstance(one, str)), path.name)
         found[uri] = document
     return found
+
+
+def require(needed: str, given: Mapping[str, object]) -> None:
+    """Raise `UsageError` if an option is given without what it needs.
+
+    Args:
+        needed: What is missing: another option, or an argument.
+        given: The values of the options by name; None: not given.
+    """
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"{option} needs {needed}")
 
 
 def load_output(type_name: str | None, schema: Path | None, **options: Any) -> Any:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from guideway.cli.inputs import UsageError, read_file
+from guideway.cli.inputs import UsageError, read_file, require
 from guideway.cli.options import MODELS, ContextOption, DeviceOption, DtypeOption
 from guideway.errors import MissingDependencyError
 from guideway.pool import ModelSpec, Pool
@@ -81,9 +80,9 @@ def serve(
     if not model and not upstream:
         raise UsageError("give --model or --upstream")
     if not upstream:
-        _refuse("--upstream", {"--dialect": dialect, "--formatter": formatter})
+        require("--upstream", {"--dialect": dialect, "--formatter": formatter})
     if memory is None:
-        _refuse("--memory", {"--keep": keep, "--pin": pin or None})
+        require("--memory", {"--keep": keep, "--pin": pin or None})
     sources = server.parse_models(model or ())
     pinned = set(pin or ())
     if wrong := sorted(pinned - set(sources)):
@@ -115,10 +114,3 @@ def serve(
     parts += [server.upstream_models(one, remote_options) for one in upstream or ()]
     models = parts[0] if len(parts) == 1 else server.JoinedModels(*parts)
     server.serve(models, settings, host=host, port=port, quiet=quiet)
-
-
-def _refuse(needed: str, given: Mapping[str, object]) -> None:
-    """Raise `UsageError` if an option is given (not None) that has no effect without the option `needed`."""
-    for option, value in given.items():
-        if value is not None:
-            raise UsageError(f"{option} has no effect without {needed}")

@@ -1,7 +1,7 @@
 """Caches the digest of the program of a constraint, so that a known constraint is not lowered again.
 
-Constraints are immutable, and types are assumed to be, so both are cached by identity, with weak references. The program
-of a type is cached for one day, because the texts of some types, such as `FutureDate`, depend on the date. If
+Constraints are immutable, and types are assumed to be, so both are cached by identity, with weak references. The
+program of a type is cached for one day, because the texts of some types, such as `FutureDate`, depend on the date. If
 `constraints/known.py` finds that constraints are equal, they share their `__dict__`, which stores the digest as well. A
 schema given as a dict can be modified, so it is cached by its content. There are two keys of content. `quick_key`
 digests a pickle, which takes some microseconds. But the pickles of equal values can differ, so this key is used only
@@ -32,8 +32,8 @@ _MAX_CONTENTS = 65_536  # entries of 16 + 16 bytes; about 10 MB with overhead
 class _Content(pickle.Pickler):
     """Pickles plain data; raises `TypeError` for other values.
 
-    A text or container that occurs several times as one object is written once. The pickler recurses in C, so the caller must limit the
-    nesting.
+    A text or container that occurs several times as one object is written once. The pickler recurses in C, so the
+    caller must limit the nesting.
     """
 
     def reducer_override(self, value: object) -> NoReturn:

@@ -2,8 +2,8 @@
 
 The new object gets the `__dict__` of the cached one. This is possible because constraints are immutable. `shared` wraps
 the constructors of the constraints of this library. The key of a constructor call has the class and the arguments:
-plain values by content, classes and nested constraints by address. If an argument contains a class, the key also has the day,
-because the texts of types such as Pydantic's `FutureDate` depend on it.
+plain values by content, classes and nested constraints by address. If an argument contains a class, the key
+also has the day, because the texts of types such as Pydantic's `FutureDate` depend on it.
 
 `DeferredLowering` constraints are lowered at the end of the constructor, so that it reports errors. If the disk has the
 program of an equal constraint, the constraint is valid, and it is lowered only when its grammar is needed.

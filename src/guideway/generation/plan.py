@@ -459,7 +459,7 @@ def _truncated(truncation: Truncation, most: int, session: Session, begun: int) 
 
 
 def _quotes(source: Constraint[Any]) -> bool:
-    """Return whether a constraint is a JSON Schema or a Python type with verbatim strings whose source text is known."""
+    """Return whether a constraint has a JSON Schema with verbatim strings whose source text is known."""
     return isinstance(source, (JsonSchema, PythonType)) and source.quoted is not None and source.is_verbatim
 
 

@@ -33,6 +33,7 @@ MOST_TAKEN_BACK = 512
 """The maximum number of backtracking attempts (banned strings, budget) without progress."""
 
 _NONE: frozenset[int] = frozenset()
+"""No ids."""
 
 PREFILL_TOKENS = 256
 """The maximum number of tokens of long prompts that run in one round while another row generates."""
@@ -754,7 +755,7 @@ def step(
                 session.call_hook()
             except Exception as error:
                 row.error = error
-        if row.finish_reason is None and row.error is None:
+        if not row.is_over:
             going.append(row)
             drawn = drawn or row.has_drawn
             waits = waits or (row.streams and not row.has_drawn)

@@ -49,8 +49,8 @@ def score(model: AnyModel, prompt: Prompts, options: Sequence[str], *, end: bool
 def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = False, batch_size: int = BATCH) -> Any:
     """Compute the exact probability of each option after a prompt. Nothing is sampled.
 
-    With a local model, options with common first tokens share passes. An option counts only with the tokens that the tokenizer
-    encodes it to; other tokens with the same text do not count.
+    With a local model, options with common first tokens share passes. An option counts only with the tokens that the
+    tokenizer encodes it to; other tokens with the same text do not count.
 
     Args:
         model: The model, from `guideway.load` or `guideway.remote`.

@@ -78,9 +78,9 @@ class Watch:
         Returns:
             If a banned string is now complete: the index of the token in which it begins; else None.
         """
-        data, vocabulary = self._data, self._vocabulary
+        data = self._data
         before = len(data)
-        data += vocabulary.token_bytes[token_id] if named else vocabulary.piece(token_id)
+        data += self._vocabulary.piece(token_id, special=named)
         self._ends.append(len(data))
         if self.is_idle:
             return None

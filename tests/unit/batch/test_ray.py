@@ -90,7 +90,7 @@ def test_a_row_after_the_engine() -> None:
 
 def test_columns_whose_names_the_engine_uses_are_kept() -> None:
     work = rows(gw.JsonSchema(SCHEMA), prompt="{prompt}")
-    given = {"prompt": "a", "metrics": 3, "guideway_input_n": 1}
+    given = {"prompt": "a", "metrics": 3, "guideway_input_n": 1, "guideway_input_prompt": "b"}
     of_engine = {"prompt": "<user>a", "metrics": {"time": 0.1}, "generated_text": '{"ok": true}'}
     made = work.after({**work.before(given), **of_engine})
     assert made == {**given, "out": {"ok": True}, "out_error": None}

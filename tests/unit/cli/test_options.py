@@ -62,15 +62,15 @@ def test_options_of_endpoints_are_refused_for_a_local_model(run: Run, option: st
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (("serve", "--model", "tiny", "--dialect", "vllm"), "--dialect has no effect without --upstream"),
-        (("serve", "--model", "tiny", "--formatter", "tiny"), "--formatter has no effect without --upstream"),
-        (("serve", "--model", "tiny", "--keep", "3"), "--keep has no effect without --memory"),
-        (("serve", "--model", "tiny", "--pin", "tiny"), "--pin has no effect without --memory"),
-        (("explain", "--regex", "a", "--profile", "exact"), "--profile is for a schema file"),
-        (("explain", "--regex", "a", "--resource", "name.json"), "--resource is for a schema file"),
+        (("serve", "--model", "tiny", "--dialect", "vllm"), "--dialect needs --upstream"),
+        (("serve", "--model", "tiny", "--formatter", "tiny"), "--formatter needs --upstream"),
+        (("serve", "--model", "tiny", "--keep", "3"), "--keep needs --memory"),
+        (("serve", "--model", "tiny", "--pin", "tiny"), "--pin needs --memory"),
+        (("explain", "--regex", "a", "--profile", "exact"), "--profile needs a schema file"),
+        (("explain", "--regex", "a", "--resource", "name.json"), "--resource needs a schema file"),
     ],
 )
-def test_options_without_effect_are_refused(run: Run, command: tuple[str, ...], message: str) -> None:
+def test_options_that_need_another_one(run: Run, command: tuple[str, ...], message: str) -> None:
     code, _, err = run(*command)
     assert (code, message in err) == (2, True), err
 

@@ -396,6 +396,7 @@ def test_a_failed_run_leaves_the_caches(copied_bytes: int, folder: Path, monkeyp
     for error in (RuntimeError("out of memory"), KeyboardInterrupt()):
         with monkeypatch.context() as patch:
             patch.setattr(engine, "_session", _Failing(engine._session, error))
+            patch.setattr(engine, "_calls", None)  # made again, for this session
             with pytest.raises(EngineError if isinstance(error, RuntimeError) else KeyboardInterrupt):
                 engine.forward([[9], [9]], caches)
         found, caches = engine.forward([[9], [9]], caches)

@@ -18,14 +18,15 @@ class Family:
     """How a model family writes replies with tool calls.
 
     A reply is text, or text followed by `opening`, calls with `separator` between them, and `closing`. A call is
-    `prefix`, name, `middle`, arguments and `suffix`. With an empty `trigger`, or with `answer`, no text precedes the calls.
+    `prefix`, name, `middle`, arguments and `suffix`. With an empty `trigger`, or with `answer`, no text precedes the
+    calls.
 
     Attributes:
         prefix: The text before the name of a call.
         middle: The text between name and arguments.
         suffix: The text after the arguments.
-        trigger: The text with which `opening` begins, or the first call if `opening` is empty. The text before the calls
-            does not contain it. "": a reply with calls has no text before them, and its beginning matches `begins`.
+        trigger: The text with which `opening` begins, or the first call if `opening` is empty. The text before the
+            calls does not contain it. "": a reply with calls has no text before them, and its beginning matches `begins`.
         opening: The text before the first call.
         separator: The text between two calls.
         closing: The text after the last call.

@@ -45,8 +45,8 @@ class GrowingBatch(ArrayBatch):
         spare: Unused blocks, which the next run uses.
         made: The arrays of the last run, and the values of ONNX Runtime in their memory.
         claims: For each place, the claim of its caches; None: there is none. Empty: no run has made caches.
-        wasted: The number of cells that runs have computed without need: those of unused places, and those before the first
-            token of the longest row, see `rejoin`.
+        wasted: The number of cells that runs have computed without need (`rejoin`): those of unused places, and those
+            before the first token of the longest row.
     """
 
     blocks: Sequence[Block] = ()
@@ -68,10 +68,10 @@ def values_of(batch: ArrayBatch) -> Sequence[Any]:
     return [value_of(array) for array in batch.arrays]
 
 
-def grown(past: ArrayBatch, arrays: tuple[NDArray[Any], ...], *, in_place: bool) -> GrowingBatch:
-    """Return the batch of new arrays: `past`, if a run may replace its arrays, or a new one."""
-    batch = past if in_place and isinstance(past, GrowingBatch) else GrowingBatch(NUMPY, ())
-    batch.blocks = batch.spare = ()
+def grown(past: ArrayBatch | None, arrays: tuple[NDArray[Any], ...]) -> GrowingBatch:
+    """Return the batch of new arrays: `past`, if it is a `GrowingBatch`, or a new one. It has no blocks."""
+    batch = past if isinstance(past, GrowingBatch) else GrowingBatch(NUMPY, ())
+    batch.blocks = batch.spare = ()  # without blocks, no run uses the memory of the arrays
     batch.arrays = arrays
     return batch
 
@@ -142,9 +142,7 @@ class CacheOutputs:
 
     def done(self) -> GrowingBatch:
         """Return the batch of a run that succeeded: `past`, or a new one. It is valid if an interrupt ends this method."""
-        batch = GrowingBatch(NUMPY, ()) if self.past is None else self.past
-        batch.blocks = batch.spare = ()  # without blocks, no run uses the memory of the arrays
-        batch.arrays = self.arrays
+        batch = grown(self.past, self.arrays)
         batch.made = self.arrays, self.values
         batch.blocks, batch.spare = self.blocks, self.spare
         return batch
@@ -163,8 +161,8 @@ class CacheOutputs:
 
 
 _MARK = 0xFD
-"""A last byte, which has the sign and exponent. As float32 such a number is too large for keys and values, as float16 it is a
-signalling NaN, which no operation returns.
+"""A last byte, which has the sign and the exponent. A float32 with it is too large for keys and values. A float16 with it is
+a signalling NaN, which no operation returns.
 """
 
 
@@ -179,7 +177,7 @@ def gather(
     """Join the arrays of rows. All rows end at the last index of the token axis; shorter rows begin later.
 
     If the caches are all rows of one batch in order, with all their tokens, this batch is returned, unless the indexes
-    before all rows would make it exceed the context.
+    before the first token of the longest row would make it exceed the context.
 
     Args:
         graph: The graph.
@@ -199,7 +197,7 @@ def gather(
     shapes = [(len(rows), heads, longest, c) for heads, c in graph.sizes]
     if not longest:
         return ArrayBatch(NUMPY, tuple(np.empty(shape, kind) for shape in shapes), (0,) * len(rows))
-    used = [blocks.block(len(rows) * h * (longest + new) * c * kind.itemsize) for _, h, _, c in shapes]
+    used = [blocks.block(len(rows) * (longest + new) * nbytes) for nbytes in graph.token_bytes]
     arrays = [block.array(shape, kind) for block, shape in zip(used, shapes, strict=True)]
     for begin, end in _runs(rows):
         first = rows[begin]

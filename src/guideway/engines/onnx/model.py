@@ -119,8 +119,6 @@ class OnnxEngine:
             return logits[:, -1], made
 
         pads = len(rows) > 1 and self._may_pad(rows, caches)
-        if len(rows) == 1:
-            return run(rows, caches)
         if not pads:
             return by_length(rows, caches, run)
         return in_groups(by_padding([len(row) for row in rows], self._call_tokens), rows, caches, run)
@@ -321,13 +319,13 @@ class OnnxEngine:
             if rows * tokens * max(graph.token_bytes) < self._copied_bytes:
                 named = dict(zip(graph.pasts, past.arrays, strict=True))
                 logits, *arrays = self._session.run(["logits", *graph.presents], {**inputs, **named})
-                made = grown(past, tuple(arrays), in_place=in_place)
+                made = grown(past if in_place else None, tuple(arrays))
             else:
                 outputs = CacheOutputs.of(graph, past, rows, tokens, self._blocks, in_place=in_place)
                 self._blocks.count_run()
                 if self._calls is None:
                     self._calls = Calls(self._session, [*inputs, *graph.pasts], ["logits", *graph.presents])
-                logits = self._calls(self._session, [*inputs.values()], values_of(past), outputs.values)
+                logits = self._calls([*inputs.values()], values_of(past), outputs.values)
                 made = outputs.done()
         except (
             BaseException

@@ -69,20 +69,17 @@ class Calls:
     """
 
     def __init__(self, session: Any, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        self._inputs, self._outputs = list(inputs), list(outputs)
+        self._session, self._inputs, self._outputs = session, list(inputs), list(outputs)
         self._devices = [_cpu()] * len(outputs)
         self._options = onnxruntime.RunOptions()
         binding = session.io_binding()
         binding.bind_output(outputs[0])
         self._absent = binding.get_outputs_as_ortvaluevector()[0]  # a value without memory: the call allocates it
 
-    def __call__(
-        self, session: Any, arrays: Sequence[NDArray[Any]], values: Sequence[Any], made: Sequence[Any]
-    ) -> NDArray[Any]:
+    def __call__(self, arrays: Sequence[NDArray[Any]], values: Sequence[Any], made: Sequence[Any]) -> NDArray[Any]:
         """Run the session, and return the first output.
 
         Args:
-            session: The session.
             arrays: The first inputs.
             values: The other inputs.
             made: Values for all outputs but the first.
@@ -95,6 +92,6 @@ class Calls:
         found.push_back(self._absent)
         for value in made:
             found.push_back(value)
-        session.run_with_ortvaluevector(self._options, self._inputs, given, self._outputs, found, self._devices)
+        self._session.run_with_ortvaluevector(self._options, self._inputs, given, self._outputs, found, self._devices)
         first: NDArray[Any] = found[0].numpy()
         return first

@@ -389,7 +389,8 @@ class Expander(SchemaGraph):
     def _check_cycles(self, start: int) -> None:
         """Raise `InvalidConstraintError` if a schema applies to the same value as itself, by references in a cycle.
 
-        `start` is the number of a schema, its index in `places`. It and the schemas that apply to the same value are checked.
+        `start` is the number of a schema, its index in `places`. It and the schemas that apply to the same value are
+        checked.
         """
         if start in self._sound:
             return

@@ -686,10 +686,9 @@ class SchemaGraph:
         return found
 
     def is_own(self, place: SchemaNode) -> bool:
-        """Return whether a place has the resource of the main document, an empty dynamic scope, and the analysis of its schema alone.
+        """Return whether a place has the resource of the main document, no dynamic scope, and its schema's own analysis.
 
-        Places that `any_of`, `all_of` and `Expander._without_unevaluated` have added have another analysis, so it is
-        False for them.
+        Places that `any_of`, `all_of` and `Expander._without_unevaluated` have added have another analysis.
         """
         return self._literals.get((id(place.schema), ())) == place.literal and place.resource is self.documents.main
 

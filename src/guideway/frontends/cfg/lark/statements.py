@@ -81,14 +81,17 @@ class Definition:
 
 @dataclass(slots=True)
 class LarkReader:
-    """Parser of a whole grammar. `read` fills all attributes except `text`. A literal is a terminal whose name is its notation.
+    """Parser of a whole grammar. `read` fills all attributes except `text`.
+
+    A literal is a terminal whose name is its notation.
 
     Attributes:
         text: The grammar text.
         rules: The rules, with one rule for each template and list of arguments with which it is used.
         terminals: The terminals that the grammar defines.
         patterns: Literals, ranges and imported terminals.
-        common: The names of the imported terminals, after renaming by `->`, unless `%override` or `%extend` defines them.
+        common: The names of the imported terminals, after renaming by `->`. Without those that `%override` or `%extend`
+            defines.
         ignored: What the `%ignore` statements contain, in order.
         declared: For each name in a `%declare` statement, its position.
         mentioned: For each name that is referred to, the first position of a reference.

@@ -24,9 +24,8 @@ from guideway.grammar.regular import Concat, Regular, Repeat, Union
 
 __all__ = ["Accepted", "Steps"]
 
-Accepted = frozenset[
-    str
-]  # the names of the terminals that the parser accepts in a state (`END`: the end of the text), and of the ignored ones
+# The names of the terminals that the parser accepts in a state (`END`: the end of the text), and of all ignored terminals.
+Accepted = frozenset[str]
 Pending = frozenset[int]  # numbers of `ForbiddenContinuations` that the next characters can still complete
 
 _MAX_NODES = 100_000  # maximum number of states of a terminal's automaton, without or with ignored text

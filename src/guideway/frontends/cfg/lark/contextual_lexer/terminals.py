@@ -53,9 +53,10 @@ class TerminalScanner:
     Attributes:
         name: The name of the terminal.
         before: The names of the terminals that are tried before it.
-        keywords: Names of terminals of fixed text. If the match equals one of their texts, the result is the first such one.
-        tied: Those of `before` that precede it only because of a name that Lark generates. If one of them can match the same
-            text, the grammar is refused.
+        keywords: Names of terminals of fixed text. If the match equals the text of one of them, the result is the first
+            such terminal.
+        tied: Those of `before` that precede it only because of a name that Lark generates. If one of them can match the
+            same text, the grammar is refused.
     """
 
     name: str
