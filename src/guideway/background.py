@@ -15,7 +15,7 @@ the loop of a model and the event loop. So all preparation of a process shares a
 - Of the threads with a slot, one at a time runs Python code, for a millisecond. Then it sleeps for a moment, so
   that another thread can take the GIL. `_Turns` describes when several run at once.
 - While a generation loop computes in a round (`begin_round`), the threads pause at their next checkpoint, for 10 ms at
-  most, and before they use a store of the kernel, for 5 ms at most. So no loop stops them.
+  most, and before they use a store of the kernel, for 5 ms at most. So a loop delays them, but cannot stop them.
 
 In threads that are not background threads, `turn` and `checkpoint` have no effect, and `call` only calls the function.
 """

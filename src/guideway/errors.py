@@ -314,7 +314,7 @@ class KVCacheFullError(EngineError, MemoryError):
 
 
 class ModelTooLargeError(EngineError, MemoryError):
-    """A model of a pool needs more memory than the budget of the pool minus the memory of its pinned models."""
+    """A model needs more memory than the budget of its pool minus that of pinned models, which always stay loaded."""
 
 
 class LeaseTimeoutError(EngineError, TimeoutError):

@@ -52,8 +52,9 @@ def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] =
     if text == forced and _ends_there(matcher, ids, len(tokenizer.vocabulary.eos_ids)):
         return ids
     # Text could follow. An encoding of a longer text either has a token boundary at the end of `text`, or a token
-    # across it; such a token begins where a suffix of `text` is a proper prefix of a token. Up to that boundary the
-    # encoding equals that of the text up to there. Keep the ids on which all these encodings agree.
+    # across it; such a token begins where a suffix of `text` is a proper prefix of a token (`open_ends`). The encoding
+    # up to this boundary, or up to the beginning of this token, equals that of the text up to there. Keep the ids on
+    # which all these encodings agree.
     sure = len(ids)
     for place in tokenizer.vocabulary.kernel.open_ends(text):
         other = encode_after(text[:place])

@@ -98,7 +98,7 @@ class ResultLines:
     def _kept(self, path: Path) -> ResultFile:
         """Open the file for further results, after removing lines that have to run again. See the class."""
         found: Counter[str] = Counter()
-        if self._samples > 1:  # count results, because an incomplete group runs again
+        if self._samples > 1:  # count results, because an input line with too few results runs again
             for entry in entries_of(path):
                 if "error" not in entry:
                     found[self._key(entry)] += 1

@@ -2,7 +2,7 @@
 
 It uses four caches: automata in memory (`automaton_cache.py`); the digests of the programs of constraints in memory
 (`cache_keys.py`), whose lookup takes microseconds; programs of expensive constraints on disk
-(`constraints/programs.py`); and vocabulary tables on disk (`Vocabulary.kernel`).
+(`constraints/programs.py`); and the kernel's token tables on disk (`Vocabulary.kernel`).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def compile(
             except ConstraintError as error:
                 if made is not None:
                     raise _explained(error, constraint) from None
-                found = _from_source(constraint, table)  # raises an error with the place
+                found = _from_source(constraint, table)  # raises an error with its location
             found = _automata.put((digest, table.fingerprint), found, len(program))
     known.keep(constraint, content, digest)
     return found
@@ -100,7 +100,8 @@ def compile(
 def store_program(constraint: Constraint[Any]) -> None:
     """Lower a constraint and store its program on disk, so that another process can load it.
 
-    Programs that take little time to create are not stored, nor are those of constraints without a content key.
+    Programs that take little time to create are not stored, nor are those of constraints for which no digest is equal
+    in every process.
 
     Raises:
         ConstraintError: The errors of `compile` that do not depend on the vocabulary.

@@ -388,7 +388,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     @cached_property
     def _expander(self) -> Expander:
-        """The expander after the general path has lowered the document, for reports. At a limit, it stops early."""
+        """The `Expander` after the general path has lowered the document, for reports. At a limit, it stops early."""
         made = Expander(self._documents())
         with suppress(LimitExceededError):  # the general path takes more steps than the fast path
             Lowering(made, self._style).run()

@@ -73,7 +73,7 @@ class Substring(Constraint[str]):
     def parse(self, text: str) -> str:
         """Return the text if it is a substring of an allowed length."""
         if not self._fits(text):
-            raise does_not_fit(self.grammar(), text, "is not a quotation of an allowed length")
+            raise does_not_fit(self.grammar(), text, "is not a substring of an allowed length")
         return text
 
     def _fits(self, text: str) -> bool:

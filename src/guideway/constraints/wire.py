@@ -138,7 +138,7 @@ def _decoded(text: str | bytes) -> Any:
     return read_json(text)
 
 
-# -- from a constraint to nodes
+# -- from a constraint to JSON objects
 
 
 def _nodes(root: Constraint[Any], type_spec: Callable[[PythonType[Any]], Any]) -> list[Node]:
@@ -286,7 +286,7 @@ def _source(one: JsonSchema | PythonType[Any]) -> dict[str, str]:
     return {} if one.quoted is None else {"source": one.quoted}
 
 
-# -- from nodes to a constraint
+# -- from JSON objects to a constraint
 
 
 def _built(nodes: list[Any], type_of: Callable[[Any], Constraint[Any]]) -> Constraint[Any]:

@@ -57,7 +57,7 @@ def _no_store(*_: Any) -> Any:
 
 
 def _no_parts(whole: Any, arrays: Mapping[str, Any]) -> None:
-    raise TypeError("this engine does not restore states by parts")
+    raise TypeError("this engine does not restore states from named arrays")
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ class ArrayBatch:
 
 
 class Claim:
-    """Marks a place of a batch as used while a cache refers to it.
+    """Marks a place (an index of the row axis) of a batch as used while a cache refers to the claim.
 
     The caches of the place share it. The batch has a weak reference.
     """

@@ -147,8 +147,8 @@ def arranged(
 def _store_for(claimed: list[StoredRow], count: int, need: int, like: StoredRow) -> Store:
     """Return a store with at least `count` places, each for at least `need` tokens.
 
-    It is the store that holds most of the claimed rows, enlarged if needed. A new store is made if no row is claimed,
-    or if at most half of the places of that store would be used.
+    It is the store that holds most of the rows that can be extended in place (`claimed`), enlarged if needed. A new
+    store is made if there are none, or if at most half of the places of that store would be used.
     """
     held: dict[Store, int] = {}
     for row in claimed:

@@ -160,7 +160,7 @@ class _Thoughts:
         return ""
 
     def finish(self) -> str:
-        """End the text. Returns held text that could have become the first marker."""
+        """End the text. Returns the text that was kept back as a possible beginning of the first marker."""
         return "" if self.is_over or self._is_inside else self._over(self._held)
 
     def _over(self, text: str) -> str:
@@ -205,7 +205,7 @@ class CallsProgress:
     """The value of `ToolCalls`: a dict with "text", "reasoning" and "calls".
 
     A call is a dict with "name" and "arguments". If the notation writes arguments as JSON, "arguments" contains what
-    was read so far. In other notations it is None. Calls in Python notation are left out.
+    was read so far. In other notations it is None. Calls that a model writes as Python calls (`f(x=1)`) are left out.
     """
 
     def __init__(self, source: ToolCalls) -> None:

@@ -154,7 +154,8 @@ class Plan:
         if self.settings.distributions and not isinstance(self.source, (JsonSchema, PythonType)):
             raise ValueError(f"distributions=True needs a type or a JsonSchema, got {self.source!r}")
         if self.source is None:
-            # With free text, the healing constraint applies only to the end of the prompt, so it need not be completed.
+            # With free text, the only constraint is that the output begins with the healed text. It need not be
+            # completed.
             self.limits = replace(self.limits, complete=False)
         else:
             if not model.vocabulary.eos_ids:

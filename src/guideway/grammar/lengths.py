@@ -1,7 +1,7 @@
-"""Bounds the length of the texts of a regular language, by changed repetition counts if possible.
+"""Limits the length of the texts of a regular language, if possible by other repetition counts.
 
-Otherwise the bound is an intersection. Its automaton can have as many states as the product of two state sets, so masks
-take longer.
+Otherwise the limit is an intersection. Its automaton can have as many states as the product of the numbers of states of
+its parts, so masks take longer.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def mismatch(grammar: Grammar | Automaton, text: str) -> Mismatch:
     For a text of the grammar, and for the beginning of one, the position is its length.
 
     Args:
-        grammar: The grammar, or its byte automaton.
+        grammar: The grammar, or its automaton from `byte_automaton`.
         text: The text. A lone surrogate fits nowhere.
 
     Raises:

@@ -275,8 +275,8 @@ class Grammar:
         first: Expressions that are encoded first, so that they have the same position in most programs.
         ahead: The maximum work for computing masks in advance after compilation, in work units of the kernel. 100 units
             take about a microsecond. 0: no masks are computed in advance.
-        emptiness: What `constraints/exports.py` has found: True if no text fits, False if one does. A tuple: the message and the
-            place of the limit that was exceeded. None: it was not tested.
+        emptiness: What `constraints/exports.py` has found: True if no text fits, False if one does. A tuple: the
+        message and the JSON Pointer of the error if a limit was exceeded. None: it was not tested.
     """
 
     nodes: list[Node | None] = field(default_factory=list)

@@ -52,7 +52,7 @@ def byte_automaton(grammar: Grammar, vocabulary: KernelVocabulary | None = None)
 def with_place(error: ConstraintError, grammar: Grammar | None) -> ConstraintError:
     """Return an error of the kernel with the JSON Pointer of its place in the schema from which a grammar was made.
 
-    The kernel reports the number of a node. Returns the same error if the node or its origin is not known.
+    The kernel reports the number of a node. Returns the same error if the node or its JSON Pointer is not known.
     """
     place = None if error.node is None or grammar is None else grammar.place(error.node)
     return error if place is None else type(error)(f"{error} (at {place or 'the whole schema'})", place)

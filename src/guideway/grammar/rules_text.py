@@ -99,9 +99,9 @@ _TERM_STEPS = 20
 """The steps that are counted for a term, which takes about 10 microseconds from the expression to its text."""
 
 _ENTRY_STEPS = 10
-"""The steps that are counted for an entry of an object, or an element of an array, in the rule of one state.
+"""The steps that are counted each time that a rule of an object contains an entry, or a rule of an array an item.
 
-Objects with 14 keys in any order have 115,000 entries. Their rules must not reach the limit of an export.
+The rules of an object with 14 keys in any order contain 115,000 entries. This must not reach the limit of an export.
 """
 
 _FEW_KEYS = 3

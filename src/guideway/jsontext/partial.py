@@ -21,8 +21,8 @@ _WHOLE = re.compile(  # the part of a string without an incomplete escape or hal
 class PartialReader:
     """Parses a JSON text piece by piece, in linear time.
 
-    An incomplete string is part of the value with the characters so far. An incomplete number or word is not part of
-    it. The text must be JSON; this is not checked. Text after an array or object is not read.
+    An incomplete string is part of the value with the characters so far. An incomplete number or word (true, false,
+    null) is not part of it. The text must be JSON; this is not checked. Text after an array or object is not read.
 
     Args:
         on_entry: Is called with key and value of each complete entry of the outermost object.

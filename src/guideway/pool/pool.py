@@ -487,7 +487,7 @@ class Pool:
             future = self._waiting.pop(action.ticket, None)
             model = self._models.get(action.ticket.name)
         if future is None or not future.set_running_or_notify_cancel():
-            return  # the caller no longer waits, and ends the ticket
+            return  # the caller no longer waits, and ends the request itself
         if isinstance(action, Fail):
             future.set_exception(action.error)
         elif model is not None:

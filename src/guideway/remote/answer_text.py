@@ -70,7 +70,8 @@ class VisibleText:
     def feed(self, data: bytes, skipped: int = 0) -> None:
         """Take valid bytes.
 
-        `skipped`: the number of characters of their text, after the head, that the stream has already yielded.
+        `skipped`: the number of characters that the stream has already yielded, counted after white space and, if there
+        is a code fence, the line that opens it.
         """
         text = self._decoder.decode(data)
         if self._part == "head":
@@ -87,7 +88,7 @@ class VisibleText:
         return text
 
     def _after_head(self, text: str) -> str:
-        """Return the text after the head: white space and, if there is a code fence, its first line.
+        """Return the text after its head: white space and, if there is a code fence, the line that opens it.
 
         "" until the head is complete.
         """

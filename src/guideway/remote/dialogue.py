@@ -42,7 +42,7 @@ from guideway.remote.usage import Prices, Usage
 __all__ = ["Attempt", "Dialogue", "FailureSettings"]
 
 _DRAFT_SIZES = (4000, 1000, 250)
-"""Maximum numbers of characters of the last message and of the draft that a formatter gets.
+"""Maximum numbers of characters of the last message and of the wrong answer that a formatter gets.
 
 They are tried in this order until both fit into the context of the formatter.
 """

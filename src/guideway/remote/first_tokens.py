@@ -15,9 +15,9 @@ MAX_LOGPROB = 10**9
 def most_probable(tokens: Iterable[tuple[str, Any]], options: Sequence[str]) -> str | None:
     """Return the option that is the most probable answer, or None if the first tokens do not determine it.
 
-    An endpoint lists only its most probable first tokens. The probability of an option that is not listed is at most
-    that of the most probable listed token with which it begins, or that of the least probable listed token. The result
-    is the best listed option, if it is more probable than each of these bounds.
+    An endpoint lists only its most probable first tokens. An option that is not listed begins with a listed token, or
+    with an unlisted one, which is at most as probable as the least probable listed token. The larger of these
+    probabilities is a bound for the option. The result is the best listed option, if it exceeds all these bounds.
 
     Args:
         tokens: The listed tokens with their log-probabilities.

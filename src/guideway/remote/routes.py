@@ -205,7 +205,7 @@ def _document(constraint: Constraint[Any], json_schema: JsonSchema | None) -> An
 
 
 def _exported(constraint: Constraint[Any], form: str) -> tuple[str, bool]:
-    """Return the constraint as a grammar, and whether the grammar allows more: that a key occurs twice.
+    """Return the constraint as a grammar, and whether the grammar also allows a key to occur twice in an object.
 
     `form` is "lark", "gbnf", or "gbnf_characters" (GBNF with single characters).
     """

@@ -1,4 +1,4 @@
-"""Runs dialogues: opens the streams of an SDK in a thread or an event loop, and closes them in every case."""
+"""Runs a `Dialogue` (the requests for one result) in a thread or an event loop, and closes its streams in every case."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class RateLimit:
         self._running = 0
         self._recent: deque[tuple[float, int]] = deque()
         self._paused_until = 0.0
-        self._left: dict[str, tuple[int, float]] = {}  # by kind: the number left, and when the limit is full again
+        self._left: dict[str, tuple[int, float]] = {}  # by kind: the number left, and the time of the endpoint's reset
 
     def observe(self, headers: Any) -> None:
         """Read from the headers of an answer how many requests and tokens the endpoint still allows, if they say it."""

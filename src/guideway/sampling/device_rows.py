@@ -25,7 +25,7 @@ BATCHED = ("temperature", "top_k", "top_p", "min_p")
 """The stages that run on a device, in this order."""
 
 _DOUBLE = ("cpu", "cuda", "xpu")
-"""Types of devices with float64, which samplers that are not greedy need for the tokens of the CPU."""
+"""Types of devices with float64. Samplers that are not greedy need it to draw the same tokens as on the CPU."""
 
 
 class DeviceDraw(NamedTuple):

@@ -224,7 +224,7 @@ async def _requests(
     state: ServerState, batch: RunningBatch, source: BinaryIO, output: BinaryIO, errors: BinaryIO
 ) -> None:
     seen, items, lock = IdSet(), items_of(source, ""), threading.Lock()
-    width = max(1, state.settings.max_num_seqs // 2)  # the other half is for direct requests
+    width = max(1, state.settings.max_num_seqs // 2)  # the other half is for requests outside of batches
 
     async def work() -> None:
         while (item := await background.run(_next, items, lock)) is not None:

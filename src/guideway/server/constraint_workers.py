@@ -1,9 +1,9 @@
 """Processes that translate large constraints, so that translation does not delay generation in the server.
 
-Translating a constraint is Python code. In a thread of the server it delays the generation of other requests, even if
-it yields after each millisecond (`guideway.background`), because every call of the kernel must wait for the
-interpreter's lock (GIL). A worker process stores the program of the constraint on disk
-(`guideway.constraints.programs`), from where the server reads it within milliseconds.
+Translating a constraint (reading it, lowering it, encoding its program) is Python code. In a thread of the server it
+delays the generation of other requests, even if it yields after each millisecond (`guideway.background`), because every
+call of the kernel must wait for the interpreter's lock (GIL). A worker process stores the program of the constraint on
+disk (`guideway.constraints.programs`), from where the server reads it within milliseconds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from guideway.server.errors import HttpError
 __all__ = ["LENGTH", "ConstraintWorkers"]
 
 LENGTH = struct.Struct("<I")
-"""The head of each message between server and worker: the number of bytes of the message, which is JSON."""
+"""The header of each message between server and worker: the number of bytes of the JSON text that follows."""
 
 LEAST_BYTES = 4096
 """A worker translates only constraints of bodies with at least this number of bytes, whose message is not smaller.

@@ -291,7 +291,7 @@ class GenerationEndpoint:
             running.cancel()
             one = job.results[0][0] if job.results else None
             self.ended(request, key, Outcome(answer, one if isinstance(one, Generation) else None, failure))
-            failure = None  # its traceback refers to this frame, which would keep the caches until the next collection
+            failure = None  # its traceback holds this frame, which would keep the KV caches until garbage collection
 
     async def _stream(
         self,

@@ -129,7 +129,8 @@ class ReplyStream:
     def _text(self) -> Iterator[ReplyPart]:
         """Read the text before calls.
 
-        In a notation without a trigger, a reply has either calls or text. The beginning decides which.
+        In a notation without a trigger, no text precedes calls: the beginning of a reply shows whether it is calls or
+        text.
         """
         trigger = self._family.trigger
         if not trigger:

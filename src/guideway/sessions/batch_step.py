@@ -21,9 +21,9 @@ Work = tuple["Session", "Cache | None", list[int]]
 """A session, the cache to continue from, and the ids to run."""
 
 CHECKPOINT_EVERY = 64
-"""The maximum number of tokens per pass if states cannot be truncated.
+"""The maximum number of tokens per pass if the engine cannot truncate caches.
 
-A state is stored after each pass, so that a session can rewind to it.
+A cache is stored after each pass, so that a session can rewind to it.
 """
 
 FEW_TOKENS = 32

@@ -14,13 +14,14 @@ __all__ = ["Checkpoints", "LogitsRing", "TopLogits"]
 
 
 TOP = 256
-"""The number of the largest logits that are stored for each older position: 3 KB per position."""
+"""The number of the largest logits that are stored for a position whose other logits were dropped: 3 KB per position.
+"""
 
 _SPAN = 8.0
 """If there are more than 8 * `TOP` logits, those that are at least this much below the largest are not stored."""
 
 OLDER_POSITIONS = 1024
-"""The maximum number of older positions whose largest logits are stored."""
+"""The maximum number of positions of which only the largest logits are stored."""
 
 
 class TopLogits:

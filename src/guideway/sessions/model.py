@@ -106,7 +106,7 @@ class ModelBase:
             The session.
 
         Raises:
-            EngineError: The model is closed, or `kv_hook` was given and the engine's caches have no positions.
+            EngineError: The model is closed, or `kv_hook` was given and exported caches have no token axis.
             TypeError: `sampler`, `kv_cache` or `kv_hook` has another type.
             ValueError: `kv_cache` belongs to a different model, or `kv_hook` was given without a soft prompt.
         """
@@ -137,7 +137,7 @@ class ModelBase:
             raise ValueError("kv_hook needs kv_cache= with a soft prompt, which it replaces (Model.soft_prompt)")
         arrays = self.run(self.engine.export, kv_cache.prefix)
         if not self.engine.supports_rollback or any(array.ndim != 4 for array in arrays.values()):
-            raise EngineError(f"the caches of {self.name} have no positions, so kv_hook cannot replace some of them")
+            raise EngineError(f"exported caches of {self.name} have no token axis, so kv_hook cannot replace a part")
 
     def soft_prompt(self, arrays: Arrays) -> KVCache:
         """Return a KV cache of learned keys and values (a soft prompt), for `session(kv_cache=...)`.

@@ -2,9 +2,9 @@
 
 The cache is a radix tree over token ids, as in RadixAttention (Zheng et al., SGLang, arXiv 2312.07104). An edge is a
 run of ids. A node may hold the engine's cache of all tokens from the root to the node. The tokens of a cache do not
-change. `put` may copy rows of an engine's arrays; `find` shares the copy. If the engine can truncate caches, the cache
-of a sequence can be used for all prefixes of the sequence, so only leaves hold a cache. A recurrent state can be used
-only for exactly its tokens, so any node may hold one.
+change. `put` may copy the keys and values of a sequence from the arrays of its batch (`alone`); `find` shares the copy.
+If the engine can truncate caches, the cache of a sequence can be used for all prefixes of the sequence, so only leaves
+hold a cache. A recurrent state can be used only for exactly its tokens, so any node may hold one.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ SHOWN_TOKENS = 16
 """The number of last tokens whose text the repr shows."""
 
 CHECKPOINT_BYTES = 64 << 20
-"""The default maximum number of bytes of earlier states that a session stores, if the engine cannot truncate states."""
+"""The default maximum number of bytes of earlier caches that a session stores, if the engine cannot truncate caches."""
 
 
 KVHook = Callable[["Session"], Arrays | None]
@@ -511,7 +511,7 @@ class Session:
         mask = self._mask if self._masked else None
         if self.divergence is not None or not (self._narrowed or unbudgeted is not None):
             return self.draw_from(logits, mask, attempt)
-        if unbudgeted is None:  # the next draw removes the sampler's state after this draw
+        if unbudgeted is None:  # the token is not taken, so the next draw removes its sampler state
             unbudgeted = self.draw_from(logits, self._whole, attempt)
         token_id = self.draw_from(logits, mask, attempt)
         if token_id != unbudgeted:

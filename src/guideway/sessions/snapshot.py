@@ -194,7 +194,7 @@ def _part(arrays: Mapping[str, NDArray[Any]], part: str) -> Arrays:
 def _most_bytes(model: ModelBase, count: int) -> int:
     """Return an upper bound of the size of the arrays: twice the size for a full context, estimated from one token.
 
-    If states cannot be truncated, the bound is for `count` tokens instead of the context.
+    If caches cannot be truncated, the bound is for `count` tokens instead of the context.
     """
     engine = model.engine
     _, (cache,) = model.run(engine.forward, [[0]], [None])

@@ -1,4 +1,4 @@
-"""`step_engine_contract`: checks the contract of step engines."""
+"""`step_engine_contract`: checks that an engine fulfils the protocol `StepEngine`."""
 
 from __future__ import annotations
 

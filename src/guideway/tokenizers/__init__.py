@@ -16,7 +16,7 @@ sentencepiece.py   adapter: sentencepiece
 tiktoken.py        adapter: tiktoken
 mistral.py         adapter: mistral-common
 gguf.py            adapter: GGUF files
-longest_match.py   adapter: bare token bytes
+longest_match.py   adapter: lists of token bytes, without a tokenizer library
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ __all__ = ["Vocabulary"]
 
 _FORMAT = b"guideway vocabulary 3\n"  # the number changes with the encoding from which the fingerprint is computed
 _KIND = f"vocabulary-4-{sys.byteorder}"  # kind of the cache file; the number changes with the format of the file
-_STORE_TOKENS = 2_000  # a smaller table is not stored on disk: it is built as fast as it is read
-_KERNELS_KEPT = 4  # maximum number of tables with limits other than the defaults
-_KERNEL_LOCK = threading.Lock()  # ensures that concurrent first uses build one table
+_STORE_TOKENS = 2_000  # a smaller vocabulary is not stored on disk: it is built as fast as it is read
+_KERNELS_KEPT = 4  # maximum number of `KernelVocabulary` objects with limits other than the defaults
+_KERNEL_LOCK = threading.Lock()  # ensures that concurrent first uses build one `KernelVocabulary`
 
 
 class Vocabulary:
@@ -109,7 +109,7 @@ class Vocabulary:
 
     @property
     def kernel(self) -> KernelVocabulary:
-        """The token table of the kernel.
+        """The vocabulary in the form in which the kernel compiles constraints for it.
 
         It is built, or read from the disk cache, at the first use; it is not pickled. `LimitExceededError` is raised if
         the vocabulary exceeds a limit of the kernel.
@@ -122,7 +122,7 @@ class Vocabulary:
         return table
 
     def kernel_within(self, max_states: int, max_work: int) -> KernelVocabulary:
-        """Return the token table of the kernel with other limits for the automata that are compiled for it.
+        """Return the same as `kernel`, with other limits for the automata that are compiled for it.
 
         The four tables that were built last are cached.
         """

@@ -96,7 +96,7 @@ class _Table:
     """The table of the module's docstring.
 
     Args:
-        program: The program.
+        program: The state machine (program.py).
         text: The text.
         begun: A list with the number of steps so far, which several tables share; None: a new one.
         within: The number of assertions and exceptions around the rules of this table.
@@ -324,7 +324,8 @@ class _DerivationWalk:
         self._table = table
         self._program, self._text = table.program, table.text
         self._frames: list[_Frame] = []
-        self._active: set[tuple[int, int]] = set()  # (entry of the rule, wanted) of the open calls at this position
+        # (first state of the rule, wanted) of the open calls at this position
+        self._active: set[tuple[int, int]] = set()
         self._bound: int | None = None  # only ends that were added before this time may be used; None: all
         self._spans: list[Capture | None] = []
         self._open: list[tuple[int, str, int]] = []

@@ -42,7 +42,8 @@ def properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
     found = schema.get("properties", {})
     if required - found.keys() or any(not NAME.fullmatch(name) for name in found):
         raise UnsupportedError(
-            f"tool {tool.name!r}: this family supports only arguments that have a plain name and are in properties"
+            f"tool {tool.name!r}: this family supports only arguments that are in properties and whose names are letters, "
+            "digits, '_', '.' and '-'"
         )
     if not all(isinstance(value, Mapping) for value in found.values()):
         raise UnsupportedError(f"tool {tool.name!r}: this family supports only properties whose schema is an object")

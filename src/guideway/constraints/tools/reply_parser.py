@@ -233,7 +233,7 @@ class _Calls:
                 if (end := self.text.find(end_mark, self.at)) < 0:
                     _fail(self.text, self.at, repr(end_mark))
                 value, self.at = self.text[self.at : end], end
-                lines = after.startswith("\n")  # raw text is on separate lines
+                lines = after.startswith("\n")  # a value that is written as text is on separate lines
                 yield key, value.removeprefix("\n").removesuffix("\n") if lines else value
             else:
                 yield key, self._json()

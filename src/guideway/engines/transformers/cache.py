@@ -1,7 +1,8 @@
 """Keeps the caches of transformers in `RowCache` and `StateCache` values of `engines.kv_cache`.
 
 If exactly the rows of a `BatchCache` run again, in the same order and with all their tokens, it is extended in place.
-Otherwise the rows are copied to a new one. `row_store.py` describes the rows of packed models.
+Otherwise the rows are copied to a new one. `row_store.py` describes the rows of models that run them packed
+(`TransformersEngine.packs_rows`).
 """
 
 from __future__ import annotations

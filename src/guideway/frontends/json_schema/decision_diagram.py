@@ -10,9 +10,9 @@ as a `Demand`.
 A disjunction of many cubes of keys (branches) is not expanded if few branches share keys: it becomes a
 `CountedDisjunction`. While the object is parsed, each entry marks the branches that it makes fail, and each absent key
 marks the branches that require it. The object may end if the number of marks is within limits. So the set of branches
-that can still hold is computed during the parse. "Exactly one" of many cubes over the same keys (closed objects) is
-divided into one alternative for each cube. In such an alternative, the negations of the other cubes depend only on the
-keys that the cube allows.
+that can still hold is computed during the parse. "Exactly one" of many cubes over the same keys (objects without other
+keys) is divided into one alternative for each cube. In such an alternative, the negations of the other cubes depend
+only on the keys that the cube allows.
 
 This is Shannon expansion into a multi-valued decision diagram. Each path of the diagram is one alternative (Bryant,
 "Graph-based algorithms for Boolean function manipulation", 1986).
@@ -136,7 +136,7 @@ def divide_objects(expander: Expander, conjunction: Conjunction) -> tuple[list[O
     """Divide the objects that meet a conjunction into alternatives.
 
     Args:
-        expander: The expander of the document.
+        expander: The `Expander` of the document.
         conjunction: The conjunction.
 
     Returns:
@@ -816,7 +816,9 @@ class _DecisionDiagram(Formulas):
         return bool(cube.get(var, 1))
 
     def _cases(self, one: AllOf) -> list[Formula]:
-        """Split a formula into a disjunction of simpler ones: by cubes, by a variable, or by the options of a part."""
+        """Split a formula into a disjunction of simpler ones: by cubes, by a variable, or by the ways in which a part
+        can hold.
+        """
         best: list[Formula] | None = self._by_cubes(one)
         if best is not None and sum(map(self._weight, best)) <= 2 * len(best):
             return best
@@ -962,7 +964,8 @@ class _DecisionDiagram(Formulas):
         return made
 
     def _by_branches(self, one: AllOf) -> list[Formula]:
-        """Split a formula by the options of one part of `rest`, if possible one with a low `_weight` that is no `Not`.
+        """Split a formula by the ways in which one part of `rest` can hold, if possible a part of low `_weight` and no
+        `Not`.
 
         A part that can be a `Demand` is split only if all parts can be.
         """

@@ -112,7 +112,7 @@ _NO_OBJECT = TypeAssertions(ALL & ~OBJECT)
 
 
 def tagged_conjuncts(literals: tuple[int, ...], tracked: bool) -> tuple[int, ...]:
-    """Return literals as conjuncts. If `tracked`, literals of schemas are replaced by their bitwise complement.
+    """Return literals as conjuncts. If `tracked`, even literals except 0 are replaced by their bitwise complement.
 
     Negated literals and 0 remain, because they evaluate nothing.
     """
@@ -157,8 +157,8 @@ class Expander(SchemaGraph):
 
     Attributes:
         divides_early: Whether the first search is shorter, so that more objects are divided by cases. Both ways allow
-            the same values, but the order of keys and the keys of closed objects may differ. So it is True only for
-            styles in which neither depends on the schema.
+            the same values, but the order of keys may differ, and with `Style.closed` also the allowed keys. So it is
+            True only for styles in which neither depends on the schema.
     """
 
     def __init__(self, documents: Documents, most_work: int | None = None) -> None:
@@ -767,7 +767,8 @@ class Expander(SchemaGraph):
         return made if tracked else self._values_joined(made)
 
     def _values_joined(self, choices: list[Choice]) -> list[Choice]:
-        """Combine the choices that allow only listed scalars, null and booleans into one, if there are at least two.
+        """Combine the choices that allow only listed numbers and strings, null and booleans into one, if there are at
+        least two.
 
         The combined choice comes first.
         """
@@ -795,7 +796,9 @@ class Expander(SchemaGraph):
         return [(TypeAssertions(types, number, string), (), None), *others]
 
     def _lists_scalars(self, literal: int) -> bool:
-        """Return whether a schema allows only listed scalars, null and booleans, each in all of its spellings."""
+        """Return whether a schema allows only listed numbers and strings, null and booleans, each in all of its
+        spellings.
+        """
         analysis = self._analysis_of(literal)
         own = analysis.own
         if (

@@ -426,7 +426,7 @@ class FastPath:
             if finite_texts(test[1]) is not None or any(matches(test, name) for name in (*named, *required)):
                 return None
             found = classes([test], "")
-        except ConstraintError:  # the general path raises it again, with the place
+        except ConstraintError:  # the general path raises it again, with the JSON Pointer
             return None
         value = _NEVER
         if inner is not False:
@@ -485,7 +485,7 @@ class FastPath:
             return None
         try:
             return self._common.string(least, maximum if "maxLength" in schema else None, tests)
-        except ConstraintError:  # the general path raises it again, with the place
+        except ConstraintError:  # the general path raises it again, with the JSON Pointer
             return None
 
     def _number(self, schema: dict[str, Any], whole: bool) -> Leaf | Number | None:

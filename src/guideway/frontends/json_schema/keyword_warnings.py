@@ -138,7 +138,7 @@ def findings(
     """Check schemas, and yield a finding for each keyword that probably does not do what its author expects.
 
     Args:
-        unusual: The schemas, each with its origin and its dialect.
+        unusual: The schemas, each with its location (`Origin`) and its dialect.
         style: The style in which they are lowered. It decides which formats are enforced.
         every_name: Whether to report also unknown names that resemble no keyword, except those in `ANNOTATION_NAMES`
             and those that begin with "x-".

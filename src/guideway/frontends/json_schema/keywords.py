@@ -306,7 +306,7 @@ def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Key
         dialect: The dialect of the schema.
 
     Returns:
-        The row of the keyword; None: the name asserts nothing in this dialect.
+        The `Keyword` with this name; None: the name asserts nothing in this dialect.
 
     Raises:
         InvalidConstraintError: The value has the wrong shape.

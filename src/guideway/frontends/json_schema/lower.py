@@ -117,7 +117,7 @@ def check_readings(found: int, place: str) -> None:
 
 
 def value_of(readings: Readings, node_of: Callable[[Conjunction], int]) -> Value:
-    """Return the grammar value with these readings; without readings, the node that no value matches.
+    """Return the `Value` (grammar/nodes.py) with these readings; without readings, the node that no value matches.
 
     `node_of` returns the number of the node of a conjunction.
     """
@@ -132,7 +132,7 @@ class ObjectLowering:
     """Lowers the objects of one document.
 
     Args:
-        expander: The expander of the document.
+        expander: The `Expander` of the document.
         style: How JSON is written.
         node_of: Returns the number of the node of a conjunction.
     """
@@ -404,7 +404,7 @@ class ObjectLowering:
         demand_tests: DemandTests,
         place: str,
     ) -> Value:
-        """Return the grammar value of a key or of a key class.
+        """Return the `Value` of a key or of a key class.
 
         Its readings set the marks of the demands that the entry can meet, or those of the counted disjunction.
 
@@ -445,7 +445,7 @@ class ObjectLowering:
         return self._read_by(conjunction, tuple(applied), place)
 
     def _read_by(self, conjunction: Conjunction, applied: Applied, place: str) -> Value:
-        """Return the grammar value for a condition on a value, and for the demands that the key can meet. Cached."""
+        """Return the `Value` for a condition on a value, and for the demands that the key can meet. Cached."""
         known = self._read_by_all(applied)
         found = known.get(conjunction)
         if found is None:
@@ -457,7 +457,7 @@ class ObjectLowering:
         return found
 
     def _read_by_all(self, applied: Applied) -> dict[Conjunction, Value]:
-        """Return the cache of `_read_by` for these demands: grammar values by the condition on the value."""
+        """Return the cache of `_read_by` for these demands: `Value` objects by the condition on the value."""
         return self._values.setdefault((self._marks, applied), {})
 
     def _readings(self, conjunction: Conjunction, applied: Applied, place: str) -> Readings:
@@ -582,7 +582,7 @@ class Lowering:
     """Lowers one document to a grammar.
 
     Args:
-        expander: The expander of the document.
+        expander: The `Expander` of the document.
         style: How JSON is written.
         fast_path: The fast path of the document, which lowers simple schemas. This instance then lowers only the other
             schemas, into the same grammar. None: it lowers all schemas.
@@ -902,7 +902,7 @@ class Lowering:
     def _item(
         self, conjunction: Conjunction, counted: list[tuple[int, Conjunction, int, int | None]], at: int, place: str
     ) -> Value:
-        """Return the grammar value of an item. Each reading of the item has the marks of the counters that it increments.
+        """Return the `Value` of an item. Each reading of the item has the marks of the counters that it increments.
 
         If a counter has a maximum, readings that increment it are disjoint from those that do not.
 

@@ -104,7 +104,9 @@ def conditions_of_key(part: ObjectAssertions, name: str) -> Conjunction:
 
 
 def _values_differ(expansions: list[list[TypeAssertions]]) -> bool:
-    """Return True if all alternatives allow only null, booleans and listed scalars, and no scalar occurs twice."""
+    """Return True if all alternatives allow only null, booleans, listed numbers and listed strings, and no value occurs
+    twice.
+    """
     seen: set[object] = set()
     count = 0
     for assertions in (assertions for expansion in expansions for assertions in expansion):

@@ -75,7 +75,7 @@ _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789{}[]:,-. " + b'"')
 
 
 def keyword_report(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
-    """Report every keyword of the schemas that the expander has reached.
+    """Report every keyword of the schemas that the `Expander` has reached.
 
     Returns:
         One row for each keyword: the JSON Pointer of the schema, the name of the keyword, and its status. The status is

@@ -153,7 +153,8 @@ class SharedNodes:
     def _string(self, minimum: int, maximum: int | None, tests: tuple[tuple[str, str], ...]) -> Leaf:
         """Return the leaf of the strings with these length limits that pass tests.
 
-        A test is ("pattern", pattern) or ("format", name). Raises the errors of `strings.text`, with the place "".
+        A test is ("pattern", pattern) or ("format", name). Raises the errors of `strings.text`, with the JSON Pointer
+        "".
         """
         if not (minimum or tests) and maximum is None:
             return Leaf(string(None, self.style))

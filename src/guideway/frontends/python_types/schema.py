@@ -394,7 +394,7 @@ def _string(made: dict[str, Any], schema: Any) -> dict[str, Any]:
 
 
 def _rounded(made: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of floats with exclusive bounds that no written number rounds to.
+    """Return the schema of floats, changed so that no written number rounds to an exclusive bound.
 
     If a number next to an exclusive bound could round to the bound, the next float is an inclusive bound.
     """
@@ -411,7 +411,8 @@ def _rounded(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hashable(made: dict[str, Any], schema: Any) -> dict[str, Any]:
-    """Return the schema of a set without arrays and objects as items of any type, because they are not hashable.
+    """Return the schema of a set. If the items may have any type, it excludes arrays and objects: they are not
+    hashable.
 
     Raises `UnsupportedError` if the type of the items is not hashable, as far as this is known without validators.
     """

@@ -18,7 +18,7 @@ class Scanner:
 
     Attributes:
         pattern: The pattern.
-        dialect: Its dialect.
+        dialect: "python" or "ecma", as for `parse_pattern`.
         at: The index of the next character.
     """
 

@@ -24,8 +24,8 @@ def without_left_recursion(group: Group, wanted: set[int], made: Productions) ->
     Left-recursive variables to which nothing refers any more have no productions in the result.
 
     Args:
-        group: The productions of a strongly connected component of the grammar, and of its helper variables. None is
-            empty.
+        group: The productions of a strongly connected component of the grammar, and of the variables that were added
+        for it. No production is empty.
         wanted: The variables of `group` that must keep productions: the start variable, and those to which the rest of
             the grammar refers.
         made: Supplies new variables, and counts the productions and the work.

@@ -25,7 +25,7 @@ Begun = Callable[[], Masks]
 
 
 class _Seen:
-    """The text of a row in the last call, and its matcher.
+    """The text of a row (its tokens after the prompt) in the last call, and its matcher.
 
     Attributes:
         ids: The tokens of the text. If tokens were only appended since, these may be missing at the end.
@@ -186,7 +186,7 @@ class Rows:
             ids: The rows, int64. An array or a tensor on the CPU, as are the next two arguments.
             source: The logits, float32.
             target: The memory for the masked logits, float32; may be `source`.
-            clock: The clock of the loop.
+            clock: Measures the parts of the loop. While one call uses it, another one is refused.
 
         Returns:
             The masked rows in which no token has a logit above -inf. None: the types are not supported, the rows are
@@ -210,8 +210,8 @@ class Rows:
         [] if there are none, if the row has no mask or has ended, or if the text could not be completed within the
         token budget of the row after these tokens.
 
-        `tokenizer`: encodes the forced text after the ids `after`, as in the generation loop. None: the longest tokens
-        are returned.
+        `tokenizer`: encodes the forced text after the ids `after`, as in the generation loop. None: the longest token
+        at each position is taken.
         """
         slot, one = self._last[index]
         if one is None or not self._loop.held[index] or one.matcher.is_finished:

@@ -209,9 +209,9 @@ def _without(texts: Iterable[str]) -> Constraint[str]:
 
 
 def _up_to(marker: str, triggers: Iterable[str], excludes: Iterable[str]) -> Constraint[str]:
-    """Return the constraint on texts that end with `marker`.
+    """Return the constraint on texts that end with the trigger `marker`.
 
-    They have no excluded text, and no trigger that ends before the end of the text.
+    No trigger ends earlier in such a text, and none of the texts `excludes` occurs in it.
     """
     found = "|".join(map(re.escape, triggers))
     return Regex(f"{_ANY}{re.escape(marker)}") & ~Regex(f"{_ANY}(?:{found})(?s:.+)") & _without(excludes)
@@ -339,7 +339,7 @@ def _dispatch(spec: dict[str, Any], at: _Place) -> Constraint[Any]:
 def _dispatched(
     branches: dict[str, list[Constraint[Any]]], excludes: Iterable[str], loop: bool, at: _Place
 ) -> Constraint[Any]:
-    """Return the constraint on free text in which each trigger is followed by one of its branches.
+    """Return the constraint on free text in which each trigger is followed by a text that fits one of its branches.
 
     `loop`: whether free text with further triggers can follow a branch; False: a branch ends the text.
     """
@@ -396,11 +396,11 @@ _FORMATS: dict[str, tuple[Fields, Callable[[dict[str, Any], _Place], Constraint[
     "token": ({"token": (_any, _REQUIRED)}, _token),
 }
 
-_FREE_TOKENS = 'tokens outside a text are not constrained exactly; use "any_text" and markers of type "token"'
+_FREE_TOKENS = 'arbitrary tokens cannot be constrained exactly; use "any_text", and a begin or end of type "token"'
 _UNSUPPORTED = {
     "exclude_token": _FREE_TOKENS,
     "any_tokens": _FREE_TOKENS,
     "token_triggered_tags": _FREE_TOKENS,
     "token_dispatch": _FREE_TOKENS,
-    "qwen_xml_parameter": "only JSON contents are; see guideway.ToolCalls for other families of tool calls",
+    "qwen_xml_parameter": "only JSON contents are; for other notations of tool calls, see guideway.ToolCalls",
 }

@@ -64,7 +64,7 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
         followers = [follower for _, follower in held]
         fill(followers, rows)
         mask(logits, [row for row, _ in held], rows, followers)
-        for row, copied in held:  # store the errors of the copies
+        for row, copied in held:  # the error of a copy is that of its request
             self._slots[slots[row]].error = self._slots[slots[row]].error or copied.error
         return logits
 

@@ -28,7 +28,8 @@ _TOO_LONG = f"the automata of ignored text take more than {_MAX_WORK:,} steps; i
 
 _TERMINAL = -1  # the number of the terminal after the ignored text, in place of the number of an ignored terminal
 _Run = tuple[int, int]  # the number of an ignored terminal, and a state of its automaton
-_Place = tuple[_Run, frozenset[_Run]]  # what is being read, and the runs that must not accept any more
+# What is being read, and the matched ignored terminals that must not accept any more.
+_Place = tuple[_Run, frozenset[_Run]]
 
 
 class LookaheadError(Exception):
@@ -119,19 +120,21 @@ class IgnoredText:
         return self._alphabet.graph(rows, accepting)
 
     def _begun(self, terminal: Machine | None, pending: frozenset[_Run]) -> list[_Place]:
-        """Return the start places: one per ignored terminal, and one for `terminal` unless it is None."""
+        """Return the initial `_Place` of each ignored terminal, and that of `terminal` unless it is None."""
         runs = [(number, 0) for number in range(len(self._ignored))]
         return [(run, pending) for run in (runs if terminal is None else [*runs, (_TERMINAL, 0)])]
 
     def _ends(self, run: _Run, terminal: Machine | None) -> bool:
-        """Return whether the automaton accepts in this run. `terminal` None: the automaton is that of `alone`."""
+        """Return whether the automaton accepts in this state of a terminal. `terminal` None: it is the automaton of
+        `alone`.
+        """
         number, state = run
         if number == _TERMINAL:
             return terminal is not None and terminal.accepting[state]
         return terminal is None and self._ignored[number].accepting[state]
 
     def _read(self, place: _Place, letter: int, terminal: Machine | None) -> list[_Place]:
-        """Return the places after a character of the class `letter`. An empty list: the character is not allowed."""
+        """Return each `_Place` after a character of the class `letter`. An empty list: the character is not allowed."""
         (number, state), pending = place
         machine = terminal if number == _TERMINAL else self._ignored[number]
         after = DEAD if machine is None else machine.steps[state][letter]

@@ -4,7 +4,8 @@ A specialised rule is a rule at a parser state and a lexer context (`steps.py`).
 are possible after the text that it derives. Equivalent specialised rules are merged by partition refinement, which
 begins with one block for each rule of the grammar, and one for all rules that repetitions were expanded to. The lexer
 context after a text is known only at its end. Therefore, a written rule is a specialised rule with a set of exits: it
-derives the texts that lead to one of these. Exits with the same continuation are in one set.
+derives the texts that lead to one of these. Exits after which the rest of a production has the same term are in one
+set.
 """
 
 from __future__ import annotations

@@ -90,8 +90,8 @@ class TerminalScanners:
     def of(self, accepted: frozenset[str]) -> dict[str, tuple[TerminalScanner, ...]]:
         """Return, for each terminal of a set, the scanners that can produce it.
 
-        These are the scanner with its name, if there is one, and the scanners that have it as a keyword. There is no
-        scanner with the name of a keyword all of whose flags are flags of a scanner that has it as a keyword.
+        These are the scanner with its name, if there is one, and the scanners that have it as a keyword. A keyword has
+        no separate scanner if a scanner that has it as a keyword also has all its flags.
         """
         if accepted not in self._known:
             self._known[accepted] = self._made([one for one in self._order if one.name in accepted])
