@@ -148,7 +148,7 @@ class ArrayBatch:
 
 
 class Claim:
-    """Marks a place (an index of the row axis) of a batch as used while a cache refers to the claim.
+    """Marks a place of a batch as used while a cache refers to it.
 
     The caches of the place share it. The batch has a weak reference.
     """
