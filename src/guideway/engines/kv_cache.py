@@ -148,24 +148,49 @@ class ArrayBatch:
 
 
 class Claim:
-    """Marks a place of a batch as used while a cache refers to it.
+    """The place of a row in a batch, which is used while a cache refers to this object.
 
-    The caches of the place share it. The batch has a weak reference.
+    All caches of the row share it. So a batch can move the row, and then changes only this object. The batch has a weak
+    reference.
+
+    Attributes:
+        row: The index of the row.
+        start: The index of its first token on the token axis.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "row", "start")
+
+    def __init__(self, row: int, start: int) -> None:
+        self.row, self.start = row, start
 
 
 class RowCache(Generic[B]):
     """The first `length` tokens of one row of a batch.
 
-    `start`: the index of the first token on the token axis. `claim`: None in batches that do not use places again.
+    Args:
+        batch: The batch.
+        row: The index of the row.
+        length: The number of tokens.
+        start: The index of the first token on the token axis.
+        claim: The claim of other caches of this row, with the same `row` and `start`; None: there are no others, or the
+            batch never moves rows.
     """
 
-    __slots__ = ("batch", "claim", "length", "row", "start")
+    __slots__ = ("batch", "claim", "length")
 
     def __init__(self, batch: B, row: int, length: int, start: int = 0, claim: Claim | None = None) -> None:
-        self.batch, self.row, self.length, self.start, self.claim = batch, row, length, start, claim
+        self.batch, self.length = batch, length
+        self.claim = Claim(row, start) if claim is None else claim
+
+    @property
+    def row(self) -> int:
+        """The index of the row."""
+        return self.claim.row
+
+    @property
+    def start(self) -> int:
+        """The index of the first token on the token axis."""
+        return self.claim.start
 
     @property
     def ops(self) -> ArrayOps:
@@ -181,8 +206,9 @@ class RowCache(Generic[B]):
 
     def used(self) -> list[Any]:
         """Return the keys and values of these tokens: views of shape [1, head, token, channel]."""
-        start, end = self.start, self.start + self.length
-        return [array[self.row : self.row + 1, :, start:end] for array in self.batch.arrays]
+        row, start = self.claim.row, self.claim.start
+        end = start + self.length
+        return [array[row : row + 1, :, start:end] for array in self.batch.arrays]
 
 
 def alone(cache: Cache) -> Cache:

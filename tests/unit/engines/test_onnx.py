@@ -516,6 +516,29 @@ def test_a_row_that_is_kept_alone_has_its_own_block(tokens: int) -> None:
     assert alone(kept) is kept
 
 
+def test_copies_use_the_memory_of_deleted_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    returned = onnx_blocks._Returned()
+    monkeypatch.setattr(onnx_blocks, "_RETURNED", returned)
+    monkeypatch.setattr(onnx_blocks, "_SPARE_BYTES", 1 << 20)
+    parts = [np.full(90_000, at, np.float32) for at in range(2)]
+    copies = onnx_blocks.copies_in_block(parts)
+    (address,) = {copies[0].ctypes.data}
+    others = onnx_blocks.copies_in_block(parts)
+    del copies
+    assert len(returned._blocks) == 1
+    again = onnx_blocks.copies_in_block([part + 2 for part in parts])
+    assert again[0].ctypes.data == address
+    assert [part[0] for part in [*again, *others]] == [2, 3, 0, 1]
+    small = onnx_blocks.copies_in_block([part[:50_000] for part in parts])
+    del again, others, small
+    assert sum(map(len, returned._blocks)) <= 1 << 20
+    assert len(returned._blocks) == 1
+    with returned._lock:
+        held = onnx_blocks._mapped(1 << 16)
+        returned.give_back(held)
+    assert held not in returned._blocks
+
+
 def test_a_single_row_is_copied_out_of_its_batch() -> None:
     arrays = tuple(np.full((1, 2, 9, 16), at, np.float32) for at in range(2))
     row = RowCache(ArrayBatch(onnx_cache.NUMPY, arrays), 0, 7)
@@ -585,12 +608,45 @@ def test_a_place_with_a_cache_is_not_used_again(tiny_engine: OnnxEngine, length:
         assert np.array_equal(array, before[name])
 
 
-def test_unused_places_are_removed_when_they_take_too_much_work(tiny_engine: OnnxEngine) -> None:
+def test_a_place_without_caches_is_dropped(tiny_engine: OnnxEngine) -> None:
+    """The row of the last place moves to it, with all its caches."""
     engine = tiny_engine
     texts = [[3, 1, 4, n] for n in range(8)]
     caches = batch_of(engine, texts)
+    (batch, _), (_, place), short = place_of(caches[0]), place_of(caches[3]), caches[7].truncated(3)
+    before = engine.export(short)
+    del caches[3], texts[3]
+    for token in range(6):
+        logits, caches = engine.forward([[token]] * 7, caches)
+        texts = [[*text, 7, token] if not token else [*text, token] for text in texts]
+        expect_same(engine, caches, texts, logits)
+        assert {place_of(cache)[0] for cache in caches} == {batch}
+        assert batch.rows == 7
+        assert place_of(caches[6])[1] == place_of(short)[1] == place
+    for name, array in engine.export(short).items():
+        assert np.array_equal(array, before[name])
+
+
+def test_a_new_row_gets_a_new_place_after_the_others(tiny_engine: OnnxEngine) -> None:
+    engine = tiny_engine
+    texts = [[3, 1, 4, 1, 5], [9, 2, 6]]
+    caches = batch_of(engine, texts)
     batch, _ = place_of(caches[0])
-    del caches[3]
+    assert isinstance(batch, onnx_cache.GrowingBatch)
+    held = [array.ctypes.data for array in batch.arrays]
+    _, (new,) = engine.forward([[2, 7, 1]], [None])
+    logits, made = engine.forward([[4]] * 3, [new, *caches])
+    assert [place_of(cache) for cache in made] == [(batch, 2), (batch, 0), (batch, 1)]
+    assert [array.ctypes.data for array in batch.arrays][2:] == held[:-2]  # the blocks of the previous layer
+    expect_same(engine, made, [[2, 7, 1, 4], [*texts[0], 7, 4], [*texts[1], 7, 4]], logits)
+
+
+def test_rows_that_do_not_run_for_long_are_left_in_their_batch(tiny_engine: OnnxEngine) -> None:
+    engine = tiny_engine
+    texts = [[3, 1, 4, n] for n in range(8)]
+    caches = batch_of(engine, texts)
+    idle = caches.pop(3)
+    before, (batch, _) = engine.export(idle), place_of(idle)
     texts = [[*text, 7] for n, text in enumerate(texts) if n != 3]
     batches = []
     for token in range(6):
@@ -601,6 +657,59 @@ def test_unused_places_are_removed_when_they_take_too_much_work(tiny_engine: Onn
     assert batches[0] is batch
     assert batches[-1] is not batch
     assert batches[-1].rows == 7
+    for name, array in engine.export(idle).items():
+        assert np.array_equal(array, before[name])
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_unused_indexes_are_removed(
+    tiny_engine: OnnxEngine, interrupted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are those before the first token of the longest row, after a longer one has ended."""
+    engine, copies = tiny_engine, onnx_cache._copy_ends
+    text = [n % 50 for n in range(40)]
+    texts = [[3, 1, 4, n] for n in range(3)]
+    caches = batch_of(engine, [text, *texts])
+    batch, _ = place_of(caches[0])
+    assert isinstance(batch, onnx_cache.GrowingBatch)
+    del caches[0]
+
+    def interrupts(left: list[Any], count: int) -> None:
+        monkeypatch.setattr(onnx_cache, "_copy_ends", copies)
+        part = left[-3:]
+        copies(part, count)
+        del left[-3:]
+        raise KeyboardInterrupt
+
+    texts = [[*text, 7] for text in texts]
+    monkeypatch.setattr(onnx_cache, "_copy_ends", interrupts if interrupted else copies)
+    if interrupted:
+        with pytest.raises(KeyboardInterrupt):
+            engine.forward([[0]] * 3, caches)
+    for token in range(3):
+        logits, caches = engine.forward([[token]] * 3, caches)
+        texts = [[*text, token] for text in texts]
+        assert {place_of(cache)[0] for cache in caches} == {batch}
+        assert batch.tip == 6 + token
+        expect_same(engine, caches, texts, logits)
+
+
+def test_rows_of_a_failed_run_are_valid_in_their_new_places(
+    tiny_engine: OnnxEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = tiny_engine
+    texts = [[3, 1, 4, n] for n in range(5)]
+    caches = batch_of(engine, texts)
+    _, (new,) = engine.forward([[2, 7, 1]], [None])
+    del caches[1:3], texts[1:3]
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_session", _Failing(engine._session, RuntimeError("out of memory")))
+        patch.setattr(engine, "_calls", None)
+        with pytest.raises(EngineError):
+            engine.forward([[9]] * 4, [*caches, new])
+    monkeypatch.setattr(engine, "_calls", None)
+    logits, made = engine.forward([[4]] * 4, [new, *caches])
+    expect_same(engine, made, [[2, 7, 1, 4], *([*text, 7, 4] for text in texts)], logits)
 
 
 def test_a_batch_does_not_exceed_the_context(tiny_engine: OnnxEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 `ArrayBatch` and `RowCache` of `engines.kv_cache` hold NumPy arrays [row, head, token, channel]. The arrays of a run are
 in a `GrowingBatch`. If all rows of a batch run again, the batch gets the longer arrays, and caches of fewer tokens stay
-valid. If only some rows run again, others can be written to the places of rows that no cache needs (`rejoin`).
+valid. If only some rows run again, or other rows join them, the batch drops places that no cache needs, and gets places
+for the new rows (`rejoin`). The other rows are not copied.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from guideway.engines.base import Cache
 from guideway.engines.kv_cache import ArrayBatch, ArrayOps, Claim, RowCache, own_rows, padded_batch
-from guideway.engines.onnx.blocks import Block, Blocks, copies_in_block
+from guideway.engines.onnx.blocks import MAPPED, Block, Blocks, copies_in_block
 from guideway.engines.onnx.graph import Graph
 from guideway.engines.onnx.runtime import value_of
 
@@ -35,6 +36,9 @@ __all__ = [
     "without_gaps",
 ]
 
+_LAYER = 2
+"""The number of arrays of a layer: keys and values."""
+
 
 @dataclass(eq=False)
 class GrowingBatch(ArrayBatch):
@@ -45,20 +49,100 @@ class GrowingBatch(ArrayBatch):
         spare: Unused blocks, which the next run uses.
         made: The arrays of the last run, and the values of ONNX Runtime in their memory.
         claims: For each place, the claim of its caches; None: there is none. Empty: no run has made caches.
-        wasted: The number of cells that runs have computed without need (`rejoin`): those of unused places, and those
-            before the first token of the longest row.
+        is_fixed: Whether a cache has another claim than the one in `claims`, so that no row may be moved or replaced.
+        wasted: The number of cells that runs have computed without need (`rejoin`): those of places whose rows did not
+            run, and those before the first token of the longest row.
     """
 
     blocks: Sequence[Block] = ()
     spare: Sequence[Block] = ()
     made: tuple[tuple[NDArray[Any], ...], Sequence[Any]] = ((), ())
     claims: list[weakref.ref[Claim] | None] = field(default_factory=list)
+    is_fixed: bool = False
     wasted: int = 0
 
     def is_free(self, place: int) -> bool:
         """Return whether no cache needs the keys and values in this place."""
         claim = self.claims[place]
         return claim is None or claim() is None
+
+    def resize(self, rows: int) -> bool:
+        """Change the number of places, without copying. Dropped places must be free; new ones have undefined values.
+
+        Returns:
+            False if the memory is too small; then nothing is changed.
+        """
+        count, _, tip, _ = self.arrays[0].shape
+        if rows > count and any(
+            array.nbytes // count * rows > block.size for array, block in zip(self.arrays, self.blocks, strict=True)
+        ):
+            return False
+        # In this order, each place has a claim, or None, also if an interrupt ends this method.
+        self.claims += [None] * (rows - len(self.claims))
+        self.arrays = tuple(
+            block.array((rows, array.shape[1], tip, array.shape[3]), array.dtype)
+            for array, block in zip(self.arrays, self.blocks, strict=True)
+        )
+        del self.claims[rows:]
+        return True
+
+    def move(self, place: int, target: int) -> None:
+        """Move the row of a place, which is not free, to a free place."""
+        for array in self.arrays:
+            array[target] = array[place]
+        claim = self.claims[target] = self.claims[place]
+        if claim is not None and (held := claim()) is not None:
+            held.row = target
+        self.claims[place] = None
+
+    def drop(self, free: Sequence[int]) -> None:
+        """Remove places, given in ascending order. They must be free. The rows of the last places are moved there."""
+        left, end = list(free), self.rows
+        while left:
+            end -= 1
+            if end == left[-1]:
+                left.pop()
+            else:
+                self.move(end, left.pop(0))
+        if free:
+            self.resize(end)
+
+    def trim(self, count: int, pool: Blocks) -> bool:
+        """Remove the first `count` indexes of the token axis. No cache may have tokens there.
+
+        The keys and values of each layer are copied to the blocks of the previous layer, as in a run (`CacheOutputs`).
+
+        Returns:
+            False if the blocks are too small; then nothing is changed.
+        """
+        spare = self.spare or [pool.block(array.nbytes) for array in self.arrays[:_LAYER]]
+        blocks = [*spare, *self.blocks[:-_LAYER]]
+        rows, _, tip, _ = self.arrays[0].shape
+        sizes = [array.nbytes // tip * (tip - count) for array in self.arrays]
+        if any(block.size < size for block, size in zip(blocks, sizes, strict=True)):
+            return False
+        made = [
+            block.array((rows, array.shape[1], tip - count, array.shape[3]), array.dtype)
+            for block, array in zip(blocks, self.arrays, strict=True)
+        ]
+        left = list(zip(made, self.arrays, strict=True))[::-1]
+        try:
+            _copy_ends(left, count)
+        finally:  # an interrupt must not leave arrays of different lengths
+            _copy_ends(left, count)
+            self.spare, self.blocks, self.arrays = self.blocks[-_LAYER:], blocks, tuple(made)
+            for claim in self.claims:
+                if claim is not None and (held := claim()) is not None:
+                    held.start -= count
+        return True
+
+
+def _copy_ends(left: list[tuple[NDArray[Any], NDArray[Any]]], count: int) -> None:
+    """Copy arrays without the first `count` indexes of the token axis. Done pairs of target and source are removed."""
+    while left:
+        target, source = left[-1]
+        target[...] = source[:, :, count:]
+        left.pop()
 
 
 def values_of(batch: ArrayBatch) -> Sequence[Any]:
@@ -74,10 +158,6 @@ def grown(past: ArrayBatch | None, arrays: tuple[NDArray[Any], ...]) -> GrowingB
     batch.blocks = batch.spare = ()  # without blocks, no run uses the memory of the arrays
     batch.arrays = arrays
     return batch
-
-
-_LAYER = 2
-"""The number of arrays of a layer: keys and values."""
 
 
 @dataclass
@@ -219,63 +299,78 @@ def gather(
 _UNUSED_WEIGHT = 2
 """The work of a run for a token of an unused place, in copied tokens of a row: a run copies it and computes with it."""
 
+_MOST_ROOM = 4
+"""A batch whose blocks have more than this many times the needed bytes is copied to smaller ones."""
 
-def rejoin(caches: Sequence[Cache | None], new: int, context: int) -> tuple[GrowingBatch, list[int]] | None:
-    """Write rows to unused places of the batch to which most of these rows belong, instead of copying all rows.
 
-    Places can remain unused. A run computes for them, too, and for the indexes before the first token of the longest
-    row. `wasted` counts these cells. When they exceed the number of cells that `gather` would copy, None is returned.
+def rejoin(
+    caches: Sequence[Cache | None], new: int, context: int, pool: Blocks
+) -> tuple[GrowingBatch, Sequence[int]] | None:
+    """Make the batch to which most of these rows belong a batch of exactly these rows, and copy as few rows as possible.
+
+    Rows of other batches are written to free places, or to new places after the last one. If free places remain, the
+    rows of the last places are moved there.
+
+    Rows of the batch that do not run now keep their places. A run computes for them, too, and for the indexes before the
+    first token of the longest row. `wasted` counts these cells. When they exceed the number of cells that `gather` would
+    copy, the indexes are removed (`GrowingBatch.trim`); if there are rows that do not run, None is returned.
 
     Args:
         caches: The cache of each row.
         new: The number of new tokens of each row.
         context: The maximum number of indexes of the token axis.
+        pool: The memory of the engine.
 
     Returns:
-        The batch and the place of each row in it; None: the rows must be copied, or are a whole batch in order.
+        The batch and the place of each row in it; None: the rows must be copied.
     """
     counts: dict[GrowingBatch, int] = {}
     for cache in caches:
         if isinstance(cache, RowCache) and type(cache.batch) is GrowingBatch:
             counts[cache.batch] = counts.get(cache.batch, 0) + 1
     batch = max(counts, key=lambda one: counts[one], default=None)
-    if batch is None or not batch.blocks or not batch.claims or len(caches) > batch.rows or batch.tip + new > context:
+    if batch is None or batch.is_fixed or not batch.blocks or not batch.claims or batch.tip + new > context:
         return None
     tip, longest = batch.tip, 0
-    places: list[int] = []
     used: set[int] = set()
     others: list[tuple[int, RowCache[ArrayBatch]]] = []
+    claims: list[Claim | None] = []  # of the rows of the batch; moving a row changes its claim
     for index, cache in enumerate(caches):
         if cache is None or not cache.length or cache.length > tip:
             return None
         row = own_rows(cache, NUMPY)
         longest = max(longest, row.length)
-        if row.batch is batch and row.start + row.length == tip and row.row not in used:
-            places.append(row.row)
-            used.add(row.row)
+        claim = row.claim
+        if row.batch is batch and claim.start + row.length == tip and claim.row not in used:
+            claims.append(claim)
+            used.add(claim.row)
         else:
-            places.append(-1)
+            claims.append(None)
             others.append((index, row))
-    if not others and places == list(range(batch.rows)):
+    free = [place for place in range(batch.rows) if place not in used and batch.is_free(place)]
+    idle = batch.rows - len(used) - len(free)
+    rows = len(caches) + idle
+    need = rows * (batch.arrays[0].nbytes // batch.rows)
+    if batch.blocks[0].size > _MOST_ROOM * max(need, MAPPED):
         return None
-    wasted = _UNUSED_WEIGHT * (batch.rows - len(caches)) * tip * new + (tip - longest) * len(caches)
-    if batch.wasted + wasted > len(caches) * longest:
+    wasted = batch.wasted + _UNUSED_WEIGHT * idle * tip * new + (tip - longest) * len(caches)
+    is_wasteful = wasted > len(caches) * longest
+    if (is_wasteful and idle) or (rows > batch.rows and not batch.resize(rows)):
         return None
-    if others:
-        free = [place for place in range(batch.rows) if place not in used and batch.is_free(place)]
-        if len(free) < len(others):
+    free += range(len(used) + len(free) + idle, rows)
+    batch.drop(free[len(others) :])
+    if is_wasteful:
+        if not batch.trim(tip - longest, pool):
             return None
-        for (index, row), place in zip(others, free, strict=False):
-            places[index] = place
-            for array, part in zip(batch.arrays, row.used(), strict=True):
-                array[place, :, : tip - row.length] = 0  # NaN would stay NaN although the attention mask excludes it
-                array[place, :, tip - row.length :] = part[0]
-    batch.wasted += wasted
-    return batch, places
-
-
-_ALWAYS = Claim()
-"""The claim for rows that stay in their place without a claim."""
+        tip, wasted = longest, 0
+    places: dict[int, int] = {}
+    for (index, row), place in zip(others, free, strict=False):
+        places[index] = place
+        for array, part in zip(batch.arrays, row.used(), strict=True):
+            array[place, :, : tip - row.length] = 0  # NaN would stay NaN although the attention mask excludes it
+            array[place, :, tip - row.length :] = part[0]
+    batch.wasted = wasted
+    return batch, [claim.row if claim is not None else places[index] for index, claim in enumerate(claims)]
 
 
 def claimed(
@@ -295,10 +390,13 @@ def claimed(
         claims = batch.claims = batch.claims or claims
     made: list[Cache] = []
     for place, cache in zip(places, before, strict=True):
-        claim = Claim()
-        if isinstance(cache, RowCache) and cache.batch is batch and cache.row == place:
-            claim = cache.claim or _ALWAYS
-        claims[place] = weakref.ref(claim)
+        if isinstance(cache, RowCache) and cache.batch is batch and cache.claim.row == place:
+            claim, known = cache.claim, claims[place]
+            if (known is None or known() is not claim) and isinstance(batch, GrowingBatch):
+                batch.is_fixed = True
+        else:
+            claim = Claim(place, starts[place])
+            claims[place] = weakref.ref(claim)
         made.append(RowCache(batch, place, end - starts[place], starts[place], claim))
     return made
 

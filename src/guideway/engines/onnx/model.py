@@ -214,19 +214,21 @@ class OnnxEngine:
         """
         counts = [len(row) for row in rows]
         new, least = max(counts), min(counts)
-        given = caches
+        asked, given = rows, caches
         batch: ArrayBatch
         places: Sequence[int] = range(len(rows))
         joined = None
         if pads and least == new and self._runs_in_place:
-            joined = rejoin(caches, new, self.context_size)
+            joined = rejoin(caches, new, self.context_size, self._blocks)
         if joined is not None:
             batch, places = joined
-            rows, caches, starts = _placed(batch, places, rows, caches)
-            counts, cached = [new] * len(rows), batch.tip
+            if [*places] != [*range(batch.rows)]:
+                rows, caches = _placed(batch, places, rows, caches)
+                counts = [new] * len(rows)
         else:
             batch = gather(self._graph, caches, self._blocks, new, self.context_size)
-            cached, starts = batch.tip, batch.starts or (0,) * len(rows)
+        cached = batch.tip
+        starts = tuple(cached - (0 if cache is None else cache.length) for cache in caches)
         is_padded = least < new or any(starts)
         in_place = self._runs_in_place
         if least < new and any(isinstance(cache, RowCache) and cache.batch is batch for cache in caches):
@@ -258,7 +260,7 @@ class OnnxEngine:
                 begun = begun + width - here
             starts = tuple(begun.tolist())
         batch.starts = starts if is_padded else None
-        if joined is not None:
+        if rows is not asked:
             parts = [part[places] for part in parts]
         return parts, claimed(batch, places, cached + new, starts, given)
 
@@ -344,15 +346,13 @@ class OnnxEngine:
 
 def _placed(
     batch: GrowingBatch, order: Sequence[int], rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]
-) -> tuple[list[Sequence[int]], list[Cache | None], tuple[int, ...]]:
-    """Return the new tokens, the cache and the first index of each place of a batch, for the result of `rejoin`.
+) -> tuple[list[Sequence[int]], list[Cache | None]]:
+    """Return the new tokens and the cache of each place of a batch, for the result of `rejoin`.
 
-    An unused place gets the token 0 for each new token, and attends to no cached token.
+    A place whose row does not run gets the token 0 for each new token, and no cache: it attends to no cached token.
     """
     ids: list[Sequence[int]] = [[0] * len(rows[0])] * batch.rows
     held: list[Cache | None] = [None] * batch.rows
-    starts = [batch.tip] * batch.rows
     for place, row, cache in zip(order, rows, caches, strict=True):
         ids[place], held[place] = row, cache
-        starts[place] = batch.tip - (0 if cache is None else cache.length)
-    return ids, held, tuple(starts)
+    return ids, held
