@@ -35,6 +35,7 @@ _HUGE_PAGE = 1 << 21
 pages."""
 
 _ALIGNED = 64
+_RELEASES = hasattr(mmap, "MADV_DONTNEED")  # whether pages of a mapping can be released
 _PRIVATE: dict[str, int] = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
 
 
@@ -51,16 +52,70 @@ def _request_huge_pages(memory: mmap.mmap, nbytes: int) -> None:
             memory.madvise(mmap.MADV_HUGEPAGE, 0, part)
 
 
+_SPARE_BYTES = 4 << 20
+"""The maximum number of bytes of blocks that `copies_in_block` keeps for the next copies."""
+
+_ROUNDED = 3
+"""The size of a new block of copies is rounded up at this number of bits after the first. The unused pages of a new
+mapping need no memory, and the block then fits more of the next copies."""
+
+
+class _Returned:
+    """Blocks of copies that were deleted. The next copies use them, because the pages of a new mapping must be cleared.
+
+    A prefix cache that is full copies a row for each that it evicts.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks: list[mmap.mmap] = []
+
+    def take(self, nbytes: int) -> mmap.mmap:
+        """Return a block of at least `nbytes`: the smallest one that is not much larger, or else a new one.
+
+        Further pages of the block have no memory.
+        """
+        with self._lock:
+            fitting = [block for block in self._blocks if nbytes <= len(block) <= 2 * nbytes] if _RELEASES else []
+            if fitting:
+                found = min(fitting, key=len)
+                self._blocks.remove(found)
+                end = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+                if end < len(found):
+                    found.madvise(mmap.MADV_DONTNEED, end, len(found) - end)
+                return found
+        step = 1 << (nbytes.bit_length() - 1 - _ROUNDED)
+        return _mapped(-(-nbytes // step) * step)
+
+    def give_back(self, block: mmap.mmap) -> None:
+        """Keep a block, and release those that were given back first until the limit is met.
+
+        It does not wait for the lock, which this thread may hold. The block is then released.
+        """
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            self._blocks.append(block)
+            while sum(map(len, self._blocks)) > _SPARE_BYTES:
+                self._blocks.pop(0)
+        finally:
+            self._lock.release()
+
+
+_RETURNED = _Returned()
+
+
 def copies_in_block(parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Return copies of arrays of one type in one new block of memory, which no other array uses."""
+    """Return copies of arrays of one type in one block of memory, which no other array uses."""
     places = [-(-part.nbytes // _ALIGNED) * _ALIGNED for part in parts]
     total = sum(places)
     if total < MAPPED:
         block = np.empty(total, np.uint8)
     else:
-        memory = _mapped(total)
+        memory = _RETURNED.take(total)
         _request_huge_pages(memory, total)
-        block = np.frombuffer(memory, np.uint8)
+        block = np.frombuffer(memory, np.uint8, total)
+        weakref.finalize(block, _RETURNED.give_back, memory).atexit = False  # all copies refer to `block`
     begin, copies = 0, []
     for part, place in zip(parts, places, strict=True):
         made: NDArray[Any] = np.ndarray(part.shape, part.dtype, block, begin)
