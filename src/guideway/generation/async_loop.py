@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from guideway.engines.base import runs_prompts_separately
-from guideway.generation.deferral import JOIN_WORK, JOINS, Deferral, Preparation
+from guideway.generation.deferral import JOIN_WORK, JOINS, Deferral, Preparation, bound_work
 from guideway.generation.plan import Job
 from guideway.generation.scheduler import Row, step
 from guideway.sessions import ModelBase
@@ -41,8 +41,9 @@ class Call:
     Args:
         job: The job.
         moved: Called in each round with the rows of the job that were in the batch, also with parked rows, and with
-            rows that ended in this round. If some of them run before the others, it is called twice: with these rows,
-            then with the others. It is not called without rows, or if this `Call` is cancelled.
+            rows that ended in this round. Each of them is in one call: first those that ended before the model ran,
+            then those that ran before the others, then the others. It is not called without rows, or if this `Call` is
+            cancelled.
         done: Called once at the end, with the error that ended the `Call`; None: it ended without an error, or was
             cancelled.
         streams: Whether the caller shows tokens while others are generated. False: its rows do not run before others,
@@ -216,20 +217,29 @@ class Loop:
         active = [row for call in calls for row in call.active]
         rows = self._deferral.going(active)
         early = self._early(rows)
+        told: set[Row] = set()  # the rows that were reported in this round
+
+        def tell(some: list[Row]) -> None:
+            told.update(some)
+            left = bound_work(None)  # the limit is for the constraints of the rows, not for making results
+            try:
+                self._report(calls, some)
+            finally:
+                bound_work(left)
+
         if rows:
             self._deferral.begin()
             try:
                 if early:
-                    step(early, deferral=self._deferral, is_shared=True)
-                    self._report(calls, early)
-                    active = [row for row in active if row not in early]
-                    rows = [row for row in rows if row not in early]
-                step(rows, deferral=self._deferral)
+                    step(early, deferral=self._deferral, is_shared=True, ended=tell)
+                    tell([row for row in early if row not in told])
+                    rows = [row for row in rows if row not in told]
+                step(rows, deferral=self._deferral, ended=tell)
             finally:
                 self._deferral.end()
         elif not any(row.is_over for row in active) and (active or any(call.preparation for call in calls)):
             self._deferral.wait(_PARKED_SECONDS)
-        self._report(calls, active)
+        self._report(calls, [row for row in active if row not in told])
         for call in calls:
             call.active = [row for row in call.active if not row.is_over]
             call.begun.intersection_update(call.active)
@@ -256,6 +266,8 @@ class Loop:
                     call.begun.update(moved)
                 if moved and not call.cancelled:
                     _act(call, moved)
+                    if call.exhausted and all(row.is_over for row in call.active):
+                        _tell(call, None)
 
 
 def _joined(call: Call, deferral: Deferral) -> bool:

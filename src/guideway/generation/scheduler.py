@@ -725,7 +725,12 @@ def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iter
 
 
 def step(
-    rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | None = None, is_shared: bool = False
+    rows: Sequence[Row],
+    *,
+    strides: bool = False,
+    deferral: Deferral | None = None,
+    is_shared: bool = False,
+    ended: Callable[[list[Row]], None] | None = None,
 ) -> None:
     """Run one round.
 
@@ -734,6 +739,8 @@ def step(
         strides: As in `rounds`.
         deferral: Limits the work of constraints, and parks the rows that need more; None: it is not limited here.
         is_shared: Whether other rows that already generate wait for this call.
+        ended: Called before the model runs, with the rows that ended with forced tokens or an error; not without rows.
+            If it closes them, their places in the batch are free for other rows, or are dropped.
     """
     going = []
     drawn = waits = drafts = False
@@ -760,6 +767,8 @@ def step(
             drawn = drawn or row.has_drawn
             waits = waits or (row.streams and not row.has_drawn)
             drafts = drafts or row.drafter is not None
+    if ended is not None and (over := [row for row in rows if row.is_over]):
+        ended(over)
     run = speculate if drafts else stride if strides else None
     if run is not None and going and all(row.strides for row in going):
         if deferral is not None:

@@ -251,3 +251,31 @@ def test_a_call_that_does_not_stream_gets_the_first_token_and_the_end_of_its_row
     Loop().add(Call(job, moved, lambda _: ended.set(), streams=False))
     assert ended.wait(60)
     assert given == [[(1, False)] * 2, [(6, True)] * 2]
+
+
+def test_rows_that_end_with_forced_tokens_are_reported_before_the_model_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So their places in the batch are free, and the caller gets the result while the model runs for the others."""
+    model = ConstantModel(BYTES)
+    events: list[str] = []
+    feed_all = scheduler.feed_all
+
+    def running(*given: Any, **options: Any) -> None:
+        events.extend(["run"] if given[0] else [])
+        feed_all(*given, **options)
+
+    def made(name: str, constraint: str) -> Call:
+        request = gw.GenerationRequest("x", gw.Regex(constraint))
+        job = Job(model, [request], None, None, {"max_tokens": 8, "batch_size": 4})
+
+        def moved(rows: list[Row]) -> None:
+            assert scheduler.bound_work(None) is None, "results are made without a limit of work"
+            job.finish_all(rows)
+
+        return Call(job, moved, lambda error: events.append(f"{name} {error}"), streams=False)
+
+    monkeypatch.setattr(scheduler, "feed_all", running)
+    loop, calls = Loop(), [made("short", "[ab]cd"), made("long", "[ab]{4}")]
+    loop._calls, loop._running = calls, True
+    loop._run_rounds()
+    assert events == ["run", "short None", *["run"] * 3, "long None"]
+    assert all(not call.active for call in calls)
