@@ -124,6 +124,67 @@ def test_random_calls(seed: int, file: Path, costs: Costs, arranged: list[int]) 
     twins.plain.close()
 
 
+@pytest.mark.parametrize("streams", [False, True])
+def test_each_new_token_is_in_one_call(streams: bool) -> None:
+    from guideway.engines.llama_cpp.dividing import LONGEST_PIECE, PAGE, Divider
+
+    rng = random.Random(0)
+    for _ in range(300):
+        divider = Divider(streams=streams, pass_cells=rng.choice([0, 500, 1e9]))
+        count = rng.randint(1, 12)
+        numbers = rng.sample(range(20), count)
+        sequences = [SimpleNamespace(number=n, tip=rng.choice([0, 5, 200, 256, 300])) for n in numbers]
+        rows = [[7] * rng.choice([1, 1, 2, 9, 33, 255, 256, 260, 400, 700]) for _ in numbers]
+        size = LONGEST_PIECE if streams else PAGE
+        calls = divider.calls(sequences, rows, size)
+        assert all(sum(end - begin for _, begin, end in pieces) <= size for pieces in calls)
+        for index, row in enumerate(rows):
+            parts = [(begin, end) for pieces in calls for i, begin, end in pieces if i == index]
+            assert [at for begin, end in parts for at in range(begin, end)] == list(range(len(row)))
+            if streams and len(row) > 32:
+                ends = [(sequences[index].tip + end) % PAGE for _, end in parts[:-1]]
+                assert all(end == 0 for end in ends[:-1])
+                assert ends[-1:] in ([], [0]) or parts[-1][1] - parts[-1][0] == 16
+
+
+def test_groups_of_streams_by_length() -> None:
+    from guideway.engines.llama_cpp.dividing import Divider
+
+    sequences = [SimpleNamespace(number=15 - n, tip=300 if n < 6 else 100) for n in range(16)]
+    rising = list(range(16))[::-1]
+    assert Divider(streams=False, pass_cells=0).order(sequences) is None
+    assert Divider(streams=True, pass_cells=2561).order(sequences) == rising  # one pass: 10 rows read 256 cells more
+    assert Divider(streams=True, pass_cells=2559).order(sequences) == [5, 4, 3, 2, 1, 0, *range(15, 5, -1)]
+    sequences[10].tip = 300  # number 5: numbers 6 to 9 read 256 cells more, so that two passes are enough
+    assert Divider(streams=True, pass_cells=1200).order(sequences) == [*range(10, -1, -1), *range(15, 10, -1)]
+
+
+def test_rows_of_different_lengths_in_streams(file: Path, costs: Costs, arranged: list[int]) -> None:
+    from guideway.engines.llama_cpp import LlamaCppEngine
+
+    costs("streams")
+    engine, plain = LlamaCppEngine(file), LlamaCppEngine(file, kv_unified=True)
+    engine._context.pass_cells = 0  # streams with few cells always run in their own pass
+    rng = random.Random(3)
+    rows = [[rng.randrange(3, 300) for _ in range(count)] for count in (260, 20, 400, 3, 250, 120, 310, 40)]
+    caches: list[Any] = [None] * 8
+    others: list[Any] = [None] * 8
+    reordered = 0
+    for _ in range(12):
+        logits, caches = engine.forward(rows, caches)  # type: ignore[assignment] # a list
+        there, others = plain.forward(rows, others)  # type: ignore[assignment] # a list
+        np.testing.assert_allclose(logits, there, atol=1e-3)
+        order = engine._context.running._divider.order([one.sequence for one in caches])
+        reordered += order is not None and [caches[i].sequence.number for i in order] != list(range(8))
+        rows = [[rng.randrange(3, 300) for _ in range(rng.choice([1, 1, 2, 5]))] for _ in range(8)]
+        found, caches = engine.forward_all(rows, caches)  # type: ignore[assignment] # a list
+        expected, others = plain.forward_all(rows, others)  # type: ignore[assignment] # a list
+        for mine, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(mine, theirs, atol=1e-3)
+    assert max(arranged) >= 8
+    assert reordered > 8
+
+
 def test_rows_longer_than_a_stream_share_the_cells(file: Path, costs: Costs, arranged: list[int]) -> None:
     from guideway.engines.llama_cpp import LlamaCppEngine
 

@@ -3,6 +3,7 @@
 model.py    `LlamaCppEngine`
 context.py  a loaded model and its context
 running.py  calls of `llama_decode`
+dividing.py which tokens run in one call
 batch.py    the input arrays of a decode call
 logits.py   the output arrays of a decode call
 cache.py    sequences of the KV cache as immutable values

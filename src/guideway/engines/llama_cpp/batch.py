@@ -8,10 +8,13 @@ from typing import Any, Protocol
 
 import llama_cpp as llama
 
-__all__ = ["Begun", "DecodeBatch", "laid_out"]
+__all__ = ["Begun", "DecodeBatch", "Piece", "laid_out"]
 
 Columns = tuple[list[int], list[int], list[int], list[int]]
 """For each token: its id, its position, its sequence number, and whether its logits are needed (0 or 1)."""
+
+Piece = tuple[int, int, int]
+"""A part of the new tokens of one row: the index of the row, the first token, and the token after the last."""
 
 
 class Begun(Protocol):
@@ -45,19 +48,13 @@ class DecodeBatch:
             logits=_at(self._wanted),
         )
 
-    def fill(self, columns: Columns, begin: int) -> int:
-        """Fill in at most `size` tokens of `columns`, from index `begin` on.
-
-        Returns the number of these tokens whose logits are needed.
-        """
+    def fill(self, columns: Columns) -> None:
+        """Fill in at most `size` tokens."""
         tokens, positions, numbers, wanted = columns
-        count = min(len(tokens) - begin, self._size)
-        end = begin + count
-        self._alone = -1
+        count, self._alone = len(tokens), -1
         self.struct.n_tokens = count
-        self._tokens[:count], self._positions[:count] = tokens[begin:end], positions[begin:end]
-        self._numbers[:count], self._wanted[:count] = numbers[begin:end], wanted[begin:end]
-        return sum(wanted[begin:end])
+        self._tokens[:count], self._positions[:count] = tokens, positions
+        self._numbers[:count], self._wanted[:count] = numbers, wanted
 
     def put(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]]) -> None:
         """Fill in one token per sequence. Logits are needed for each."""
@@ -74,22 +71,24 @@ class DecodeBatch:
         self._tokens[:count], self._positions[:count] = [row[0] for row in rows], [one.tip for one in sequences]
 
 
-def laid_out(sequences: Iterable[Begun], rows: Sequence[Sequence[int]], *, every: bool = False) -> Columns:
-    """Return the columns of the new tokens of sequences, one sequence after another.
+def laid_out(
+    sequences: Sequence[Begun], rows: Sequence[Sequence[int]], pieces: Iterable[Piece], *, every: bool = False
+) -> Columns:
+    """Return the columns of pieces of the new tokens of sequences, one piece after another.
 
-    Logits are needed after the last token of each sequence or, if `every`, after each token.
+    Logits are needed after the last new token of each sequence or, if `every`, after each token.
     """
     tokens: list[int] = []
     positions: list[int] = []
     numbers: list[int] = []
     wanted: list[int] = []
-    for sequence, ids in zip(sequences, rows, strict=True):
-        count, start = len(ids), sequence.tip
-        tokens += ids
-        positions += range(start, start + count)
+    for index, begin, end in pieces:
+        sequence, ids, count = sequences[index], rows[index], end - begin
+        tokens += ids if count == len(ids) else ids[begin:end]
+        positions += range(sequence.tip + begin, sequence.tip + end)
         numbers += [sequence.number] * count
         wanted += [int(every)] * (count - 1)
-        wanted.append(1)
+        wanted.append(int(every or end == len(ids)))
     return tokens, positions, numbers, wanted
 
 

@@ -11,22 +11,22 @@ import numpy as np
 
 from guideway.background import processor_count
 from guideway.engines.batching import CallCounts
+from guideway.engines.llama_cpp.dividing import LONGEST_PIECE, PAGE, Divider
 from guideway.engines.llama_cpp.log import listen, reason
 from guideway.engines.llama_cpp.running import Running
 from guideway.errors import EngineError, ModelNotFoundError
 
 __all__ = ["Context", "State", "room"]
 
-BATCH = 512  # maximum number of tokens per call
+_BATCH = 512  # maximum number of tokens per call on a GPU and for recurrent models
 State = np.ndarray[Any, np.dtype[np.uint8]]
 _ONE = np.frombuffer(np.uint32(1).tobytes(), np.uint8)
 _EMPTY = np.array([1, 0], np.uint32).tobytes()  # the state of a sequence without tokens: one stream, no cells
-_STREAM = 256  # llama.cpp rounds the number of cells of a stream up to a multiple of this
 
 
 def room(cells: int, streams: int) -> int:
     """Return the number of cells of each stream if there are `cells` cells in all; 0 if that is too few."""
-    return cells // streams // _STREAM * _STREAM
+    return cells // streams // PAGE * PAGE
 
 
 class Context:
@@ -48,6 +48,8 @@ class Context:
 
     Attributes:
         counts: The groups of rows that ran so far. Each call of `llama_decode` is one group.
+        pass_cells: How many cells are as large as the weights. A pass of the model reads all weights, and the cells of
+            its rows.
         cells: Number of cells when they are shared. All streams together have at most this number.
         separable: Whether sequences can have streams: on a CPU, for models with one ordinary KV cache. The cells of a
             sequence are moved as a state, whose format is known for these, and which a GPU copies slowly.
@@ -85,6 +87,11 @@ class Context:
         # Avoid multiples of 512. The channels of values are this number of cells apart, and a power of two would cause
         # cache conflicts (3 to 6 % of the time of a small model).
         self.cells = cells if cells % 512 else cells + 256
+        head = int(llama.llama_model_n_embd(self.model)) // max(1, int(llama.llama_model_n_head(self.model)))
+        heads = int(llama.llama_model_n_head_kv(self.model)) * int(llama.llama_model_n_layer(self.model))
+        self.cell_bytes = 2 * heads * head * (2 if half else 4)
+        self.pass_cells = int(llama.llama_model_size(self.model)) / max(1, self.cell_bytes)
+        self._on_cpu = not llama.llama_supports_gpu_offload() or (owner is None and not gpu)
         self.counts = CallCounts()
         self.handle: Any = None
         try:
@@ -92,13 +99,9 @@ class Context:
         except EngineError:
             self._free_model()
             raise
-        head = int(llama.llama_model_n_embd(self.model)) // max(1, int(llama.llama_model_n_head(self.model)))
-        heads = int(llama.llama_model_n_head_kv(self.model)) * int(llama.llama_model_n_layer(self.model))
-        self.cell_bytes = 2 * heads * head * (2 if half else 4)
-        on_cpu = not llama.llama_supports_gpu_offload() or (owner is None and not gpu)
         empty = bytes(self.state(0))
         self._head = len(empty) - len(_EMPTY)  # number of bytes before the state of the KV cache
-        self.separable = on_cpu and not self.recurrent and self._head in (0, 8) and empty.endswith(_EMPTY)
+        self.separable = self._on_cpu and not self.recurrent and self._head in (0, 8) and empty.endswith(_EMPTY)
 
     def arrange(self, streams: int) -> None:
         """Create the cells, with this number of streams; 1: shared by all sequences. All tokens are removed.
@@ -111,7 +114,10 @@ class Context:
         options = llama.llama_context_default_params()
         self.streams, self.room = streams, self.cells if streams == 1 else room(self.cells, streams)
         options.n_ctx = streams * self.room
-        options.n_batch = options.n_ubatch = BATCH
+        # On a CPU, attention takes less time in more and smaller calls: the tokens of a call attend to equal numbers of
+        # cells. Streams have calls that end where this number changes.
+        paged = self._on_cpu and not self.recurrent
+        options.n_batch = options.n_ubatch = (PAGE if streams == 1 else LONGEST_PIECE) if paged else _BATCH
         options.n_seq_max = self.rows if streams == 1 else streams
         options.n_threads = options.n_threads_batch = max(1, processor_count() // 2)
         options.kv_unified = streams == 1
@@ -124,7 +130,8 @@ class Context:
             )
         self.memory = llama.llama_get_memory(self.handle)
         batch = int(llama.llama_n_batch(self.handle))  # at most the number of cells; a larger batch aborts the process
-        self.running = Running(self.handle, batch, self.vocab_size, self.counts, ordered=streams > 1)
+        divider = Divider(streams=streams > 1, pass_cells=self.pass_cells)
+        self.running = Running(self.handle, batch, self.vocab_size, self.counts, divider)
 
     @property
     def numbers(self) -> int:

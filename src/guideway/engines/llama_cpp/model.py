@@ -29,6 +29,9 @@ Attention reads the cells of all sequences in each call, those of kept prefixes 
 costs more time than running them again.
 """
 
+_FORCED = 8
+"""A usual number of forced tokens: a key of a JSON object with its quotation marks."""
+
 
 class LlamaCppEngine:
     """A model from a GGUF file, or the model of a `llama_cpp.Llama`, with a separate context.
@@ -100,12 +103,23 @@ class LlamaCppEngine:
         if self.supports_rollback:  # kept prefixes need cells; states of recurrent models are in main memory
             self.prefix_limit = self._context.cells * self._context.cell_bytes
 
+    @property
+    def splits_rows(self) -> bool:
+        """See `engines.base.splits_rows`. Streams run together only with equal numbers of new tokens.
+
+        If one row has several forced tokens and the others have one, either its further tokens run in a separate pass,
+        which reads the weights again, or one by one, each of which reads the cells of the row again. The answer is the
+        cheaper way if `_FORCED` tokens are forced.
+        """
+        context = self._context
+        return context.streams > 1 and context.pass_cells > _FORCED * context.room
+
     @cached_property
     def fingerprint(self) -> str:
         return digest_of(self._file)
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. All rows run together, at most 512 tokens per call of `llama_decode`; lengths may differ.
+        """See `StepEngine`. Rows with few new tokens run together; lengths may differ. Long rows run in pieces (`dividing.py`).
 
         A model without rollback runs one row at a time.
         """

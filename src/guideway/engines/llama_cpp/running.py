@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import llama_cpp as llama
@@ -11,6 +12,7 @@ import numpy as np
 from guideway.engines.base import Draw, Logits
 from guideway.engines.batching import CallCounts
 from guideway.engines.llama_cpp.batch import Begun, DecodeBatch, laid_out
+from guideway.engines.llama_cpp.dividing import Divider
 from guideway.engines.llama_cpp.log import reason
 from guideway.engines.llama_cpp.logits import Outputs
 from guideway.errors import EngineError, KVCacheFullError
@@ -29,12 +31,11 @@ class Running:
         size: Maximum number of tokens per call.
         width: Size of the vocabulary.
         counts: Counts the calls of `llama_decode`.
-        ordered: Whether sequences are run in the order of their numbers. llama.cpp runs streams together that follow
-            each other in the context and in the call.
+        divider: Divides the tokens of several rows into calls.
     """
 
-    def __init__(self, handle: Any, size: int, width: int, counts: CallCounts, *, ordered: bool = False) -> None:
-        self._handle, self._size, self._ordered = handle, size, ordered
+    def __init__(self, handle: Any, size: int, width: int, counts: CallCounts, divider: Divider) -> None:
+        self._handle, self._size, self._width, self._divider = handle, size, width, divider
         self._batch = DecodeBatch(size)
         self._outputs = Outputs(width)
         self._counts = counts
@@ -56,38 +57,56 @@ class Running:
 
         Raises `EngineError` if llama.cpp fails. No `tip` has changed then.
         """
-        if self._ordered and len(rows) > 1:
-            numbers = [sequence.number for sequence in sequences]
-            order = sorted(range(len(rows)), key=numbers.__getitem__)
-            if order != list(range(len(rows))):
-                logits = self._run([sequences[i] for i in order], [rows[i] for i in order], every, active)
-                return logits[_places([len(row) if every else 1 for row in rows], order)]
-        return self._run(sequences, rows, every, active)
-
-    def _run(
-        self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], every: bool, active: int | None
-    ) -> Logits:
-        active = active or len(rows)
-        total = len(rows[0]) if len(rows) == 1 else sum(map(len, rows))
-        if total == len(rows) <= self._size:  # one token per row: the common case
-            self._batch.put(sequences, rows)
-            self._decode(total)
-            self._counts.add(total, active, total)
-            for sequence in sequences:
-                sequence.tip += 1
-            return self._outputs.lent(self._handle, total)
-        columns, blocks = laid_out(sequences, rows, every=every), []
-        for begin in range(0, total, self._size):
-            wanted = self._batch.fill(columns, begin)
-            self._decode(total)
-            numbers = columns[2][begin : begin + self._size]
-            self._counts.add(len(set(numbers)), active, len(numbers))
-            if wanted:
-                lent = self._outputs.lent(self._handle, wanted)
-                blocks.append(lent if total <= self._size else lent.copy())
+        count = len(rows)
+        total = len(rows[0]) if count == 1 else sum(map(len, rows))
+        if total == count <= self._size:  # one token per row: the common case
+            logits = self._step(sequences, rows, active or count)
+        else:
+            logits = self._run(sequences, rows, every, active or count)
         for sequence, row in zip(sequences, rows, strict=True):
             sequence.tip += len(row)
-        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        return logits
+
+    def _step(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], active: int) -> Logits:
+        """Run one token per row."""
+        count = len(rows)
+        order = self._divider.order(sequences) if count > 1 else None
+        if order is None:
+            self._batch.put(sequences, rows)
+        else:
+            self._batch.put([sequences[i] for i in order], [rows[i] for i in order])
+        self._decode(count)
+        self._counts.add(count, active, count)
+        lent = self._outputs.lent(self._handle, count)
+        if order is None:
+            return lent
+        logits = np.empty_like(lent)
+        logits[order] = lent
+        return logits
+
+    def _run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], every: bool, active: int) -> Logits:
+        calls = self._divider.calls(sequences, rows, self._size)
+        # The index of the first row of logits of each sequence.
+        starts = [0, *accumulate(len(row) if every else 1 for row in rows)]
+        total, logits = sum(map(len, rows)), np.empty((0, self._width), np.float32)
+        for pieces in calls:
+            columns = laid_out(sequences, rows, pieces, every=every)
+            self._batch.fill(columns)
+            self._decode(total)
+            self._counts.add(len(pieces), active, len(columns[0]))
+            if every:
+                places = [place for i, begin, end in pieces for place in range(starts[i] + begin, starts[i] + end)]
+            else:
+                places = [i for i, _, end in pieces if end == len(rows[i])]
+            if not places:
+                continue
+            lent = self._outputs.lent(self._handle, len(places))
+            if places == list(range(starts[-1])):  # in one call, and in order
+                return lent
+            if not len(logits):
+                logits = np.empty((starts[-1], self._width), np.float32)
+            logits[places] = lent
+        return logits
 
     def go_on(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], draw: Draw) -> bool:
         """Run as `run`, then run the tokens that `draw` returns, until it returns None.
@@ -108,17 +127,3 @@ class Running:
             if code == 1:
                 raise KVCacheFullError(f"the KV cache has no free cells for {total} tokens; raise kv_cache_tokens=")
             raise EngineError(f"llama_decode failed on {total} tokens with code {code}: {reason()}")
-
-
-def _places(counts: Sequence[int], order: Sequence[int]) -> list[int]:
-    """Return where the logits of each row are, row after row.
-
-    Args:
-        counts: The number of rows of logits for each row.
-        order: The indexes of the rows in the order in which they ran.
-    """
-    starts, begin = [0] * len(counts), 0
-    for index in order:
-        starts[index] = begin
-        begin += counts[index]
-    return [start + at for start, count in zip(starts, counts, strict=True) for at in range(count)]

@@ -63,7 +63,7 @@ class Arranger:
         if pool.context.streams > 1 or (not self._fixed and len(pool.live) > 1):
             self._choose(sequences, counts)
         if pool.context.streams > 1:
-            self._adjoin(sequences)
+            self._adjoin(sequences, counts)
             return
         for sequence in sequences:
             if sequence.number < 0:
@@ -134,8 +134,11 @@ class Arranger:
                 except EngineError:
                     continue  # `place` raises the error if the sequence is needed
 
-    def _adjoin(self, sequences: Sequence[CellSequence]) -> None:
-        """Move the sequences to adjacent streams."""
+    def _adjoin(self, sequences: Sequence[CellSequence], counts: Sequence[int]) -> None:
+        """Move the sequences to adjacent streams. Those that are moved are in the order of their lengths.
+
+        `counts`: the number of new tokens of each.
+        """
         self._calls += 1
         for sequence in sequences:
             sequence.used = self._calls
@@ -149,7 +152,8 @@ class Arranger:
             if number in owners and owners[number] not in called:
                 _trimmed([owners[number]])
                 owners[number].leave()
-        outside = [one for one in sequences if one.number not in window]
+        needs = {one: one.tip + count for one, count in zip(sequences, counts, strict=True)}
+        outside = sorted((one for one in sequences if one.number not in window), key=needs.__getitem__)
         for one in outside:
             one.leave()
         free = [number for number in window if number not in self._pool.places]
