@@ -154,7 +154,7 @@ struct AutomatonCache {
 
     FlatMap<Config, Mask, ConfigHash> masks;
     FlatMap<ResultKey, ComponentSummary, ResultKeyHash> summaries;
-    FlatMap<ResultKey, KeyIndex, ResultKeyHash> key_indexes;  // by trie, component and state
+    FlatMap<ResultKey, KeyIndex, ResultKeyHash> key_indexes;  // by trie, first bytes of the colon, and state
     ArenaVector<KeyExit> key_exits;
     ArenaVector<KeyRange> key_ranges;
     ArenaVector<std::uint32_t> parts, key_tokens;

@@ -241,7 +241,10 @@ bool MaskBuilder::take_keys(Machine& machine, const Task& task) {
 
 MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& task) {
     const Config& c = task.config;
-    const ResultKey key{task.trie, machine.component(c.node).id, c.state, 0};
+    // The index depends on the object only by its colon, so objects with equal keys share it.
+    const Punctuation& punctuation = *machine.component(c.node).punctuation;
+    const std::uint32_t colon_begins = byte_at(punctuation.colon, 0) | (punctuation.space ? 0x100u : 0u);
+    const ResultKey key{task.trie, colon_begins, c.state, 0};
     if (const KeyIndex* known = at_->key_indexes.find(key)) {
         results_.counters.hits.fetch_add(1, std::memory_order_relaxed);
         return *known;

@@ -163,17 +163,24 @@ void MaskEngine::write(const AutomatonCache& from, std::span<Mask* const> masks,
 }
 
 // Adds a mask to a row. Its `cleared` tokens are removed only if no earlier mask set them. `before`: the token set `run` of the
-// first mask in the row, or kNoTokens if the row has undefined content. A mask with the same base only restores what `before`
-// cleared.
+// first mask in the row, or kNoTokens if the row has undefined content.
 void MaskEngine::write(const AutomatonCache& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
-    thread_local std::vector<std::uint32_t> kept;
-    const bool blank = before == kNoTokens, clears = !blank && sets()[mask.run].form == TokenSet::Form::delta;
-    if (clears) {
-        kept.clear();
+    if (before == kNoTokens || sets()[mask.run].form != TokenSet::Form::delta) write_parts(from, mask, before, row);
+    else {
+        thread_local std::vector<std::uint32_t> kept;
+        std::vector<std::uint32_t>& set_before = kept;
+        set_before.clear();
         for (const std::uint32_t t : sets()[mask.run].taken())
-            if (row[t >> 5] >> (t & 31) & 1) kept.push_back(t);
+            if (row[t >> 5] >> (t & 31) & 1) set_before.push_back(t);
+        write_parts(from, mask, before, row);
+        for (const std::uint32_t t : set_before) row[t >> 5] |= 1u << (t & 31);
     }
-    if (blank) sets().write(mask.run, row);
+    if (mask.verified != kNoTokens) sets().merge(mask.verified, row);
+}
+
+// A mask with the same base as the first one only restores what that one cleared.
+void MaskEngine::write_parts(const AutomatonCache& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
+    if (before == kNoTokens) sets().write(mask.run, row);
     else if (sets().delta_base(before) == sets().delta_base(mask.run)) sets().restore(before, row);
     else sets().merge(mask.run, row);
     std::uint32_t part = mask.parts.at;
@@ -181,9 +188,6 @@ void MaskEngine::write(const AutomatonCache& from, const Mask& mask, std::uint32
     for (const std::uint32_t end = part + 2 * mask.parts.spans; part != end; part += 2)
         for (const std::uint32_t t : from.tokens({from.parts[part], from.parts[part + 1]})) row[t >> 5] |= 1u << (t & 31);
     sets().change(mask.run, row);
-    if (clears)
-        for (const std::uint32_t t : kept) row[t >> 5] |= 1u << (t & 31);
-    if (mask.verified != kNoTokens) sets().merge(mask.verified, row);
 }
 
 MaskEngine::Mask& MaskEngine::mask(Machine& machine, const Config& config) {

@@ -45,13 +45,11 @@ private:
 
     // Walks the nodes [begin, end) from a position. `whole_of`: they are all the nodes below this one.
     void run(std::uint32_t begin, std::uint32_t end, const StringTrie::Step& start, std::optional<std::uint32_t> whole_of) {
-        const std::size_t above = begin < end ? x_.depth[begin] - 1u : 0;
-        thread_local std::vector<Level> kept;  // reused, so that a walk allocates no memory
-        std::vector<Level>& path = kept;
-        path.assign(1, {start, 0, wanted(start, true), {}});
+        std::vector<Level>& path = path_;
+        path.assign(1, {start, 0, end, wanted(start, true), {}});
         if (whole_of) path[0].filter = ChildFilter(x_, *whole_of, path[0].wanted);
         for (std::uint32_t i = begin; i < end;) {
-            path.resize(x_.depth[i] - above);
+            while (i >= path.back().end) path.pop_back();  // the depth of the node would be another look-up
             const Level& here = path.back();
             if (const std::uint32_t wanted = here.filter.next(x_, i); wanted != i) {
                 i = wanted;
@@ -76,9 +74,10 @@ private:
             std::uint32_t first = here.first;
             if constexpr (Sink::kRanks) first += next.part == 0 ? words_.texts_before(node, next.node) : 0;
             sink_.at(i, next, first);
-            if (x_.end[i] > i + 1) {
-                const ByteSet bytes = wanted(next, x_.wide(i));
-                path.push_back({next, first, bytes, x_.wide(i) ? ChildFilter(x_, i, bytes) : ChildFilter()});
+            if (const std::uint32_t last = x_.end[i]; last > i + 1) {
+                const bool wide = x_.wide(i) != nullptr;
+                const ByteSet bytes = wanted(next, wide);
+                path.push_back({next, first, last, bytes, wide ? ChildFilter(x_, i, bytes) : ChildFilter()});
             }
             ++i;
         }
@@ -96,12 +95,18 @@ private:
     struct Level {
         StringTrie::Step step;
         std::uint32_t first;  // number of texts before those of the step's node
+        std::uint32_t end;    // of the subtree
         ByteSet wanted;
         ChildFilter filter;
     };
+    static std::vector<Level>& reused() {  // so that a walk allocates no memory
+        thread_local std::vector<Level> path;
+        return path;
+    }
     const StringTrie& words_;
     const TokenTrie& x_;
     Sink& sink_;
+    std::vector<Level>& path_ = reused();
 };
 
 }  // namespace guideway
