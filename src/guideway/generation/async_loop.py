@@ -247,8 +247,8 @@ class Loop:
     def _early(self, rows: list[Row]) -> list[Row]:
         """Return the rows that run first in a round, so that their first tokens do not wait for the pass of the others.
 
-        These are the rows of streams that have drawn no token and are not slow, if there are other rows, and the engine
-        runs prompts in separate calls anyway.
+        These are the rows of streams that have drawn no token and are not slow (`Deferral.is_slow`), if there are other
+        rows, and the engine runs prompts in separate calls anyway.
         """
         new = [row for row in rows if row.streams and not row.has_drawn and not self._deferral.is_slow(row)]
         if not new or len(new) == len(rows) or not runs_prompts_separately(new[0].session.model.engine):

@@ -199,7 +199,7 @@ class Deferral:
             background.end_round()
 
     def resume(self) -> None:
-        """Let background threads pause again, after the model has run."""
+        """End the time in which background threads work, after the model has run: they pause again."""
         self._computes = True
         background.begin_round()
 

@@ -32,8 +32,8 @@ to this time.
 class _Waiting:
     """The tokens of rows that the model must run before the next draw.
 
-    If the engine splits rows, each pass runs equal numbers of tokens (`equal_parts`). A row with tokens left does not
-    draw.
+    If `engines.base.splits_rows` is True for the engine, each pass runs equal numbers of tokens (`equal_parts`). A row
+    with tokens left does not draw.
 
     Attributes:
         left: The tokens of each row that run in later passes.

@@ -448,7 +448,7 @@ class Row:
             self._prompt_seconds = seconds
         if self._free and (ids := self.session.tokens[start:]):
             self._took(ids, start, None)
-        if (not self._free) if self.is_over else is_first:  # for a free row that ended, `_took` did it
+        if (not self._free) if self.is_over else is_first:  # if `_free` and the row is over, `_took` did it
             self.session.keep_prefix()
 
     def _only(self) -> list[int]:

@@ -40,7 +40,7 @@ def masked(logits: Any, words: Any, free: Any) -> tuple[Any, Any]:
 
     Args:
         logits: Floating, shape [rows, width].
-        words: int32, shape [rows, words], on the device of the logits.
+        words: The masks, one bit per token, lowest bit first. int32, shape [rows, words], on the device of the logits.
         free: bool, shape [rows], on the same device; True for rows that are not masked.
     """
     if logits.stride(1) != 1:

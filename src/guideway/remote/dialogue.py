@@ -262,7 +262,7 @@ class Dialogue:
 
     @property
     def has_formatter(self) -> bool:
-        """Whether a local model writes answers again that do not fit the constraint."""
+        """Whether a local model rewrites an answer that does not fit the constraint."""
         return self._settings.formatter is not None
 
     def shown(self) -> str:

@@ -161,8 +161,9 @@ class Context:
     def state(self, number: int) -> State:
         """Return the state of a sequence, as bytes. They do not depend on `streams`.
 
-        After a head, llama.cpp writes the number of streams, then for each stream the number of cells of the sequence,
-        followed by these cells. All cells are in one stream. The result is what llama.cpp writes for a single stream.
+        After a header, llama.cpp writes the number of streams, then for each stream the number of cells of the
+        sequence, followed by these cells. All cells are in one stream. The result is what llama.cpp writes for a single
+        stream.
         """
         buffer = np.empty(int(llama.llama_state_seq_get_size(self.handle, number)), np.uint8)
         written = int(llama.llama_state_seq_get_data(self.handle, _pointer(buffer), buffer.size, number))

@@ -21,7 +21,7 @@ __all__ = ["Arranger"]
 
 # Costs, in units of the time in which one token attends to one cell that is shared by several rows. They were measured
 # with 6 layers of width 192 in float32 on a CPU; a unit was 0.4 µs.
-_PENALTY = 3  # of a cell of a stream: the keys of each stream are multiplied with the queries of one row
+_PENALTY = 3  # to attend to a cell of a stream: its keys are multiplied with the queries of one row only
 _COPY = 5  # of a token that is copied to another stream
 _MOVE = 40  # of a token that is moved to another arrangement
 _CREATE = 16  # of a cell that is created
@@ -30,7 +30,7 @@ _SPARE = 32  # cells that each row has for further tokens in a new arrangement
 
 
 class Arranger:
-    """Gives places to the sequences of a call.
+    """Gives places (sequence numbers) to the sequences of a call.
 
     Args:
         pool: The sequences.
@@ -96,7 +96,8 @@ class Arranger:
         elif self._excess > cost or idle > context.cells:
             self._arrange(1, sequences)
         elif len(sequences) > context.streams or need > context.room:
-            # If such calls alternate with others, the cells are shared until streams have paid for their creation.
+            # New streams are created only if the present ones have saved more than this costs; else the cells are
+            # shared.
             self._arrange(best if self._saved_cost > cost else 1, sequences)
 
     def _streams(self, count: int, need: int) -> int:

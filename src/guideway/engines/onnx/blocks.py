@@ -48,7 +48,7 @@ def _request_huge_pages(memory: mmap.mmap, nbytes: int) -> None:
     """Request huge pages for the whole ones in the first `nbytes`. The system may have none."""
     part = nbytes - nbytes % _HUGE_PAGE
     if part and hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # the kernel may be built without huge pages
+        with suppress(OSError):  # Linux may be built without huge pages
             memory.madvise(mmap.MADV_HUGEPAGE, 0, part)
 
 

@@ -47,7 +47,7 @@ class GrowingBatch(ArrayBatch):
     Attributes:
         blocks: The memory of each array. Empty: the arrays have other memory.
         spare: Unused blocks, which the next run uses.
-        made: The arrays of the last run, and the values of ONNX Runtime in their memory.
+        made: The arrays of the last run, and an `OrtValue` of ONNX Runtime in the memory of each.
         claims: For each place, the claim of its caches; None: there is none. Empty: no run has made caches.
         is_fixed: Whether a cache has another claim than the one in `claims`, so that no row may be moved or replaced.
         wasted: The number of cells that runs have computed without need (`rejoin`): those of places whose rows did not
@@ -181,7 +181,7 @@ class CacheOutputs:
     spare: Sequence[Block] = ()
     past: GrowingBatch | None = None
     values: Sequence[Any] = field(init=False)
-    _marked: Sequence[int] = ()  # the sizes of the outputs that have marks
+    _marked: Sequence[int] = ()  # the sizes of the outputs into which `_mark` wrote; empty: it was not called
 
     def __post_init__(self) -> None:
         self.values = [value_of(array) for array in self.arrays]
@@ -241,8 +241,8 @@ class CacheOutputs:
 
 
 _MARK = 0xFD
-"""A last byte, which has the sign and the exponent. A float32 with it is too large for keys and values. A float16 with it is
-a signalling NaN, which no operation returns.
+"""The last byte of an output that is not complete. This byte of a float has the sign and bits of the exponent: a
+float32 with this value is too large for keys and values, and a float16 is a signalling NaN, which no operation returns.
 """
 
 

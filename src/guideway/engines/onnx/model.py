@@ -1,9 +1,9 @@
 """`OnnxEngine`: a step engine for ONNX exports with a KV cache in the Hub's naming.
 
 A run writes the cache outputs to memory of `Blocks`, which is used again, and the next run reads them there (`Calls`).
-On a CPU, the output of a layer uses the memory of the previous layer's input (`CacheOutputs`). If all arrays are small,
-`run` makes new ones instead: copying them takes less time than describing their memory.
-For small models one thread is faster than two.
+On a CPU, runs are in place: the output of a layer uses the memory of the previous layer's input (`CacheOutputs`). If
+all arrays are small, `InferenceSession.run` makes new ones instead: copying them takes less time than making an
+`OrtValue` for each. For small models one thread is faster than two.
 """
 
 from __future__ import annotations

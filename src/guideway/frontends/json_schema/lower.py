@@ -1,6 +1,6 @@
 """Lowers conjunctions to grammar nodes, with an explicit worklist instead of recursion.
 
-An object becomes an `Object` node. It has properties for the keys that are lowered one by one, and open properties for
+An object becomes an `Object` node. It has properties for the keys that are listed by name, and open properties for
 the key classes of the other keys. Key classes with equal values share an open property.
 """
 

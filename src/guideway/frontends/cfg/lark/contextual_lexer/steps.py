@@ -360,7 +360,14 @@ class Steps:
         return _Assembled(self, accepted, contexts).graph(run)
 
     def _is_free(self, accepted: Accepted, pending: Pending) -> bool:
-        """Return whether every text that consists of ignored terminals may follow a position, however it is divided."""
+        """Return whether every text that is a sequence of ignored terminals may follow a position.
+
+        This holds for every way to divide the text into terminals.
+
+        Args:
+            accepted: The terminals that the parser accepts at the position.
+            pending: What the lexer has begun to read there.
+        """
         key = accepted, pending
         if key not in self._gaps:
             if self._gap is None:
