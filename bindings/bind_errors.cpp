@@ -66,7 +66,7 @@ void bind_errors(nb::module_& m) {
             return before == WorkBound::kNone ? std::nullopt : std::optional(before);
         },
         nb::arg("units").none(),
-        "Limit the total work of later calls of this thread to this number of units. None removes the limit.\n\n"
+        "Limit the total work of later calls of this thread to this number of units of work (about 10 ns each). None removes the limit.\n\n"
         "A call that reaches the limit raises `WorkDeferred` and changes no matcher. It can be repeated.\n\n"
         "Returns:\n    The units that were left of the previous limit, or None if there was none.");
     m.def("begin_round", &LoopRounds::begin,

@@ -5,7 +5,7 @@
 // - yields, by throwing `Preempted`, if it has done one turn of work and another writer waits, or if the process is about
 //   to fork. Every piece of work in the kernel can be interrupted and repeated (fuel.h), so only time is lost. The callers
 //   in matcher.cpp and automaton.cpp repeat the work.
-// So a reader waits for at most one piece of work, and a step for at most one turn.
+// So a reader waits for at most one piece of work, and a step (a call of a matcher) for at most one turn.
 //
 // Writers have priorities. Steps of sequences come before compiling and precomputation, in order of arrival; after
 // kMostSteps steps, one of the other writers gets a turn. The lock is passed from thread to thread, so no thread can

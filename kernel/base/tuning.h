@@ -11,11 +11,11 @@ namespace guideway {
 struct Tuning {
     // Subtrees of the token trie that are accepted without a walk (mask/leaf_walk.cpp).
     bool self_loops = true;         // of states that loop by all characters below a node; `plain_tokens` uses these loops in any case
-    bool counted_heads = true;      // the same for repetitions, up to the characters that are left
+    bool counted_heads = true;      // the same for states that begin with a bounded repetition
     bool class_sequences = true;    // of states that accept a fixed number of characters of a class
     bool stable_sets = true;        // of states in a stable set (mask/stable_sets.h)
     bool inside_characters = true;  // below nodes that end inside a multi-byte character
-    bool child_filters = true;      // walks of leaves and machines skip children of wide nodes that cannot continue
+    bool child_filters = true;      // walks of leaves and machines skip, at nodes with 8 children or more, those that cannot continue
     // Parts of the vocabulary that are walked instead of all tokens (mask/leaf_results.cpp).
     bool plain_tokens = true;     // tokens without JSON structure are taken from tables
     bool alphabet_slices = true;  // strings in few characters are walked over their own tokens

@@ -205,8 +205,8 @@ private:
         return composite_at(std::move(kept), array);
     }
 
-    // Sets `whole`, the source of late machines. The cost of an array with a minimum of two different items needs its shortest items
-    // now, so these cannot be arrays or objects.
+    // Sets `whole`, the source of the machines that are constructed when a text needs them. The cost of an array with a minimum of two
+    // different items needs its shortest items now, so these cannot be arrays or objects.
     void find_whole(std::uint32_t array) {
         auto made = std::make_shared<Whole>();
         std::vector<std::size_t> early;  // arrays whose `item_leaves` were set only for this

@@ -74,8 +74,8 @@ private:
         std::uint32_t reach;              // see ExternalLanguage::reach
         std::uint32_t values;             // lower bound of the number of values
         std::size_t stored;               // `Machine::stored_items` at the last count
-        std::unique_ptr<Late> late;       // null: it was constructed at once
-        std::uint32_t start = kInfinite;  // first state of a late machine
+        std::unique_ptr<Late> late;       // how to construct it at its first use; null: it was constructed at once
+        std::uint32_t start = kInfinite;  // first state of a machine that is constructed at its first use
     };
     struct State {
         std::uint32_t machine : 31;

@@ -239,7 +239,7 @@ std::uint32_t Gss::unite(const std::vector<std::uint32_t>& frames, unsigned dept
     all.erase(std::unique(all.begin(), all.end()), all.end());
     if (all.size() == 1) return all[0];
     if (all.size() > core_.limits.max_parents)
-        throw over_limit(core_.limits.max_parents, "different parser stacks are open at once", "make the grammar less ambiguous");
+        throw over_limit(core_.limits.max_parents, "different parser stacks at the same time", "make the grammar less ambiguous");
     const std::uint32_t record = core_.records.intern(all);
     if (const auto known = gss_node_ids_.find(record); known != gss_node_ids_.end()) return known->second;
     if (depth == 0) factored_ = 0;

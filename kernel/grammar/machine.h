@@ -55,8 +55,8 @@ public:
         c.state = next;
         return true;
     }
-    // Whether `step_inside` may be called (not in grammars that share stacks) and is faster: for a single leaf that is not rowless,
-    // `step_within` is as fast.
+    // Whether `step_inside` may be called (not in grammars that share stacks) and is faster: for a single leaf whose state has a row
+    // (lazy_dfa.h), `step_within` is as fast.
     bool may_step_inside(const Configs& configs) const {
         return !gss_.used() && (configs.size() != 1 || !core_.is_leaf(configs[0]) || core_.pool[configs[0].state].rowless);
     }
@@ -66,8 +66,7 @@ public:
     // Removes the read text of leaves of keys and items that no shortest completion, now or within `further` bytes, could
     // repeat. Costs do not change. Later steps record no text for these configurations.
     void settle(Configs& configs, std::uint32_t further);
-    // Whether the cost of a configuration may be larger than the length of its shortest completion, since it does not use read
-    // texts.
+    // Whether the cost of a configuration may be larger than the length of its shortest completion, since costs do not use read texts.
     bool recalls() const { return recalls_; }
     // Adds the configurations that continue after the component above `frame` has ended. `read_text`: its text, if it is known.
     void resume(std::uint32_t frame, Configs& out, std::uint32_t read_text = ReadTexts::kUnknown);

@@ -69,7 +69,7 @@ std::uint32_t MachineCore::value_cost(const Readings& value) const {
 
 void MachineCore::check_heads(std::size_t count, std::int64_t node) const {
     if (count > limits.max_heads)
-        throw over_limit(limits.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text",
+        throw over_limit(limits.max_heads, "parser configurations at the same time", "use fewer alternatives that begin with the same text",
                          node);
 }
 

@@ -126,14 +126,14 @@ struct AnalysedNode : Node {
     // Object, array: the register is a position, bits or a count, not a record. Object: it has no open keys, no bounds and no demands,
     // and is ordered or has at most 32 properties. Array: it has neither unique items nor counters.
     bool direct = false;
-    bool bounded = false;                          // object: number of entries or demands; array: counters
-    bool misses = false;                           // object: marks count for properties that do not occur
+    bool bounded = false;                          // object: it limits the number of entries, or has demands; arrays: always false
+    bool misses = false;                           // object: the absence of a property can count marks (`Entry::missing`)
     std::uint32_t record_words = 0;                // size of a record in words
     List<std::uint32_t> open_leaf;                 // object: the leaf of each class of open keys
     List<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
     std::shared_ptr<const ItemCosts> item_plan;    // array with counters
-    List<EntrySuffixCost> ahead;                   // object: by entry, and one more
-    List<std::uint32_t> tail_cost;                 // sequence: parts from i on; array: items of the prefix before i
+    List<EntrySuffixCost> ahead;                   // object: by entry, and one for the end
+    List<std::uint32_t> tail_cost;                 // sequence: cost of the parts from i on; array: cost of the first i items of the prefix
 
     bool is_live(std::uint32_t entry) const { return ahead[entry].cost != kInfinite; }  // it can be completed
 };
@@ -141,7 +141,7 @@ struct AnalysedNode : Node {
 // Leaves that the machines of one store share: most grammars have the same few.
 class SharedLeaves {
 public:
-    // The stored leaf that is equal to a finished leaf; its address does not change.
+    // The stored leaf that is equal to an analysed leaf; its address does not change.
     const AnalysedNode* keep(AnalysedNode&& leaf);
     std::size_t bytes() const { return kept_.size() * sizeof(AnalysedNode) + ids_.bytes(); }
 

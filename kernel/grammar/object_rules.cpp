@@ -154,8 +154,8 @@ ObjectRules::Cover ObjectRules::cover(std::uint32_t node, std::uint32_t regs, st
 }
 
 // Whether an object can be completed after the entry `label` whose value has a reading with these `marks`; kNoLabel: without
-// another entry. Returns no value if this needs a plan of all entries (`plan`). This includes objects that count marks of absent
-// properties, and objects that do not require all demands.
+// another entry. Returns no value if this needs a search for the cheapest choice of entries (`plan`). This includes objects that count
+// marks of absent properties, and objects that do not require all demands.
 std::optional<bool> ObjectRules::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks) {
     const AnalysedNode& k = core_.components[node];
     const std::uint32_t* const record = core_.records.at(regs, k.record_words);

@@ -335,8 +335,8 @@ private:
         for (Entry& entry : node.entries) entry.key = lowered(entry.key, 0);
     }
 
-    // First determines the spellings in which each expression is needed, from the last to the first; then lowers from the first to
-    // the last.
+    // First determines the spellings in which each expression is needed, from the last to the first; then makes the pool's expressions,
+    // from the first to the last.
     void lower() {
         for (std::size_t i = exprs_.size(); i-- > 0;) {
             const RawExpr raw = exprs_[i];
@@ -440,7 +440,7 @@ private:
         return encoder_.literals(read_texts(), static_cast<Encoding>(inside), tail);
     }
 
-    // Literals, with or without a spelling, are lowered only when they are needed without a tail (`before`).
+    // Literals, with or without a spelling, are made only when they are needed without a tail (`before`).
     bool is_late(const RawExpr& raw) const { return raw.op == 1 || (raw.op == 7 && exprs_[words_[raw.at]].op == 1); }
     ExprId lowered(std::uint32_t index, unsigned spelling) {
         RawExpr& raw = exprs_[index];

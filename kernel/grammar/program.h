@@ -91,13 +91,13 @@ struct Program {
     std::uint32_t root = 0;
 };
 
-// A small cache of program prefixes: programs of one frontend begin with the same expressions, whose checks and lowered
-// forms are reused. It belongs to one pool.
+// A small cache of program prefixes: programs of one frontend begin with the same expressions, whose checks, and expressions in the pool,
+// are reused. It belongs to one pool.
 class ProgramPrefixCache {
 public:
     struct Expression {                     // an expression of a program
         std::uint32_t op = 0, at = 0;       // at: position of its operands
-        std::uint8_t wanted = 0, made = 0;  // bits: spellings that are needed; spellings that were lowered
+        std::uint8_t wanted = 0, made = 0;  // bits: spellings that are needed; spellings in which the pool has the expression
         ExprId lowered[3] = {kNone, kNone, kNone};
     };
     struct Beginning {

@@ -128,7 +128,7 @@ struct AutomatonCache {
     // spans of `parts`; the changes of `run`; the token set `verified`.
     struct Mask {
         // The token set of the first component over the vocabulary, perhaps a delta. The empty list if keys or punctuation were
-        // taken apart, or at the rest of a sequence. kNoTokens: only a mark (MaskEngine::find).
+        // taken apart, or at the rest of a sequence. kNoTokens: only a marker (MaskEngine::find).
         std::uint32_t run = 0;
         std::uint32_t verified = kNoTokens;  // context-dependent tokens that were stepped byte by byte and are legal
         Parts parts;                         // the tokens that end in the frames below, and those of a first component that is not in `run`

@@ -56,7 +56,7 @@ private:
 struct ResultCounters {
     mutable std::atomic<std::size_t> hits = 0;
     std::size_t misses = 0, used = 0;  // used: bytes of cached results
-    std::uint32_t time = 1;            // the clock of Known::time and FrameSummary::time: a tick for each look-up that found no result
+    std::uint32_t time = 1;  // the clock of Known::time and FrameSummary::time: a tick for each look-up of a leaf or frame without a result
 };
 
 // Results of arrays and objects that are one leaf; a higher part implements them (composite_results.cpp).

@@ -396,7 +396,7 @@ private:
     const bool whole_;
     StableSets* stable_sets_ = nullptr;
     std::size_t stable_count_ = 0;
-    std::uint32_t taken_from_ = 0;  // the tokens from this place on are accepted, up to the next excluded node
+    std::uint32_t taken_from_ = 0;  // index in the trie's list of tokens: those from it on are accepted, up to the next excluded node
     std::vector<Level> path_;
     std::vector<Begun> begun_;                    // by depth, with kCounts
     std::vector<std::optional<ByteSet>> begins_;  // results of `begins_of` by state

@@ -1,9 +1,9 @@
 // Walks a token trie from one state of a leaf.
 //
 // If the state loops by all characters of a subtree (`SubtreeAlphabets`), all tokens of the subtree are accepted without a walk;
-// if it also counts repetitions, the tokens that are not longer than the remaining count. Of a wide node, only the children that the
-// state can read are visited. `pair_walk` finds the tokens by which two states differ: where both reach the same state, the subtree
-// is skipped.
+// if it also counts repetitions, the tokens that are not longer than the remaining count. Of a node with many children (`TokenTrie::Wide`),
+// only the children that the state can read are visited. `pair_walk` finds the tokens by which two states differ: where both reach the same
+// state, the subtree is skipped.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct TokenRange {  // of a trie's list of tokens
     std::uint32_t begin, end;
 };
 
-// Skips the children of a wide node whose bytes are not wanted.
+// Skips the children of a node with many children (`TokenTrie::Wide`) whose bytes are not wanted.
 class ChildFilter {
 public:
     ChildFilter() = default;
@@ -57,11 +57,11 @@ private:
 };
 
 struct LeafWalk {
-    struct Limited {  // places of which only the tokens of at most this many characters are accepted
+    struct Limited {  // ranges of which only the tokens of at most this many characters are accepted
         std::uint8_t characters;
         std::vector<TokenRange> places;
     };
-    struct Rounds {  // the maximum number of iterations of loop bodies that the tokens at these places begin
+    struct Rounds {  // the maximum number of iterations of loop bodies that the tokens of this range begin
         TokenRange places;
         std::uint32_t begun;
     };
@@ -69,7 +69,7 @@ struct LeafWalk {
     static constexpr std::uint32_t kMostRoundTokens = 1000;
     std::vector<TokenRange> places;
     std::vector<Limited> limited;
-    std::vector<std::uint32_t> to_verify;   // tokens at these places that must be stepped byte by byte
+    std::vector<std::uint32_t> to_verify;   // tokens of `places` that must be stepped byte by byte
     std::vector<std::uint32_t> exit_nodes;  // nodes before whose byte the leaf may end
     bool measures = false;                  // whether to find `rest`
     std::uint32_t rest = 0;                 // maximum bytes of a shortest completion, of all states that were reached
@@ -78,7 +78,7 @@ struct LeafWalk {
     std::uint32_t round_tokens = 0;         // the number of these tokens
     std::uint32_t rounds_at_exits = 0;      // maximum number of iterations begun before an exit node
 
-    // `subtrees`: of the forest's trie, or null. The places are sorted only if the forest is a whole trie.
+    // `subtrees`: of the forest's trie, or null. `places` is sorted only if the forest is a whole trie.
     void run(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, const SubtreeAlphabets* subtrees,
              LoopMemo& loops, DfaTable& states, const Tuning& tuning);
     void add(std::uint32_t begin, std::uint32_t end) {

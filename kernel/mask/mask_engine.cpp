@@ -105,7 +105,7 @@ void MaskEngine::drop_before(std::uint32_t time) {
 }
 
 // The mask of a leaf is cached with register 0, for all texts that were read. If a mask depended on the text, the entry
-// of register 0 is marked (`context_dependent`), and masks are cached by register. An entry that is only a mark has `run` =
+// of register 0 is marked (`context_dependent`), and masks are cached by register. An entry that is only a marker has `run` =
 // kNoTokens.
 MaskEngine::Mask* MaskEngine::find(const Machine& machine, const AutomatonCache& cache, const Config& c) {
     if (!machine.is_leaf(c)) return cache.masks.find(c);

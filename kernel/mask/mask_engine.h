@@ -37,10 +37,10 @@
 // the component is cached (mask_builder.cpp); the frames below compute their own parts.
 //
 // Ids stay valid until the next call of `fill`, `warm_up`, `warm_up_leaves` or `clear`. When the caches of automata are
-// larger than a share of the budget, `fill` first empties those of idle automata, the least recently used first, with their
-// indexes. When the budget is used up, it empties those of all automata, but not their indexes, and removes the runs and frame
-// summaries whose last look-up is not later than the median; if this is not enough, all of them. Use of a cached mask is no
-// look-up of the runs that it was made of. `fill_known` changes only the time of use, and may run in several threads at once.
+// larger than a share of the memory budget (`memo_bytes`), `fill` first empties those of idle automata, the least recently used first, with
+// their indexes. When the memory budget is used up, it empties those of all automata, but not their indexes, and removes the runs and frame
+// summaries whose last look-up is not later than the median; if this is not enough, all of them. Use of a cached mask is no look-up of the
+// runs that it was made of. `fill_known` changes only the time of use, and may run in several threads at once.
 #pragma once
 
 #include <cstddef>
@@ -90,8 +90,9 @@ public:
     // Computes the runs of leaves, except sets of texts, at their start and after the opening quote, up to a limit on work
     // (some tenths of a millisecond). Throws Error(limit) if a single run takes ten times as much.
     void warm_up_leaves(Machine& machine, std::uint32_t automaton);
-    // Precomputes with about `work` units: the first mask, the masks of each rest of a sequence, the states of leaves, the
-    // nearest first. Results do not depend on how much is precomputed, only speed.
+    // Precomputes with about `work` units: the masks of the first configurations; where stacks are shared, the vocabulary's result in the
+    // rest of each sequence; the runs of the states of leaves, the nearest to the start first. Results do not depend on how much is
+    // precomputed, only speed.
     void warm_up(Machine& machine, std::uint32_t automaton, std::uint64_t work);
     void clear();
     std::size_t used() const { return cache_bytes_ + results_.bytes(); }
@@ -99,7 +100,7 @@ public:
     std::size_t misses() const { return results_.counters.misses; }
 
 private:
-    static constexpr std::size_t kCacheShareDivisor = 96;  // caches of idle automata are emptied above 1/96 of the budget
+    static constexpr std::size_t kCacheShareDivisor = 96;  // caches of idle automata are emptied above 1/96 of the memory budget
     // An automaton that was used within the last kRecentUses ticks of `use_clock_` is not idle: the automata of a batch alternate.
     static constexpr std::uint64_t kRecentUses = 1024;
     using Mask = AutomatonCache::Mask;

@@ -1,4 +1,4 @@
-// Which symbols of the subtree alphabets (subtree_alphabets.h) lead an expression's state back to itself, or to given states.
+// Which atoms of the subtree alphabets (subtree_alphabets.h) lead an expression's state back to itself, or to given states.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace guideway {
 
-// The self-loops of a state. A symbol that leads to a sum with the state as a summand counts too, unless `exact`.
+// The self-loops of a state. An atom that leads to a sum with the state as a summand counts too, unless `exact`.
 SelfLoops loops_of(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId state, bool exact);
 
 // The blocks that lead from a state to states for which `good` holds, as bits. A block that ends inside a character counts

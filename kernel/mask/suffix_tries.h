@@ -52,7 +52,7 @@ public:
     // Whether it has one of these tokens (in rising order).
     bool contains_any(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const;
 
-    // Forgets those whose number is not set in `used`, which has one more entry than there are numbers.
+    // Removes those whose number is not set in `used`, which has one more entry than there are numbers.
     void sweep(const std::vector<bool>& used);
     void clear();
     std::size_t count() const { return kept_.size(); }

@@ -29,7 +29,7 @@ void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::i
                       std::size_t width, unsigned threads);
 
 // One row of an engine's loop: it has `length` tokens, and the matcher took the first `taken` of them: all, unless
-// it has ended, or one was not legal. Null: a row without constraint. `budget`: maximum of `length`, 0: no limit.
+// it has ended, or one was not legal. Null matcher: a row without constraint. `budget`: maximum of `length`, 0: no limit.
 struct LoopRow {
     Matcher* matcher;
     std::size_t length, taken;
@@ -46,7 +46,7 @@ struct IdRows {
     std::span<const std::int64_t> row(std::size_t index) const { return {data + static_cast<std::ptrdiff_t>(index) * stride, width}; }
 };
 
-// Allows one call of a processor at a time, and measures the seconds of each part.
+// Allows one call of a logits processor at a time, and measures the seconds of each part.
 class LoopClock {
 public:
     // Seconds since the end of the last call (0: this is the first); none: another call has not ended.

@@ -14,7 +14,7 @@ namespace guideway {
 
 class Completions {
 public:
-    // `automaton`: its number in the engine.
+    // `automaton`: its number in the mask engine (`MaskEngine::next_automaton`).
     Completions(const TokenTable& vocabulary, Machine& machine, MaskEngine& engine, std::uint32_t automaton)
         : vocabulary_(vocabulary), machine_(machine), engine_(engine), automaton_(automaton) {}
 

@@ -38,7 +38,7 @@ public:
 
     const VocabularyLimits& limits() const { return limits_; }
     std::shared_ptr<Store> store() const;
-    // A separate store for one automaton, with a share of the budget.
+    // A separate store for one automaton, with a share of `memo_bytes`.
     std::shared_ptr<Store> store_apart() const;
     // Registers a `CurrentAutomaton` to be emptied when a new store is begun.
     void keep(const std::shared_ptr<CurrentAutomaton>& current) const;

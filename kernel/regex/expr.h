@@ -58,7 +58,7 @@ struct Expr {
     bool boolean : 1 = false;          // contains an intersection, difference or complement: it may be empty
     bool labelled : 1 = false;         // contains a label
     bool bounded : 1 = false;          // contains a repetition with bounds, or excludes long texts
-    bool counted : 1 = false;          // contains a bounded repetition of a unit (supersets.h) that was known as such at its construction
+    bool counted : 1 = false;          // contains a bounded repetition of a loop body (supersets.h), known as one at its construction
     bool unbounded : 1 = false;        // its texts may have any length; only then can derivatives return to it
     bool known_finite : 1 = false;     // has finitely many texts; false: not known
     bool known_infinite : 1 = false;   // has infinitely many texts; false: not known

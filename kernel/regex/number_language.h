@@ -1,4 +1,4 @@
-// JSON numbers whose exact value is in one of some cells, read digit by digit.
+// JSON numbers whose exact value is in one of some cells (decimal.h), read digit by digit.
 //
 // For the user: `start` returns the state before the first digit. A state is an expression of the pool (Op::number), like other
 // leaves, and can be completed unless it is kNone. Values are exact decimals of any size; all JSON spellings are accepted (1.0,

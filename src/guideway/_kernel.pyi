@@ -13,7 +13,7 @@ class WorkDeferred(Exception):
 
 def bound_work(units: int | None) -> int | None:
     """
-    Limit the total work of later calls of this thread to this number of units. None removes the limit.
+    Limit the total work of later calls of this thread to this number of units of work (about 10 ns each). None removes the limit.
 
     A call that reaches the limit raises `WorkDeferred` and changes no matcher. It can be repeated.
 
@@ -187,7 +187,7 @@ class Matcher:
 
     def forced_bytes(self) -> bytes:
         """
-        The bytes with which every continuation of the text begins, up to 4,096 bytes.
+        The bytes with which every continuation of the text begins, up to 4,096 bytes. None inside a quotation.
         """
 
     def forced_tokens(self) -> list[int]:

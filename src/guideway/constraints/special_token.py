@@ -86,7 +86,7 @@ def ends_as_it_begins(text: str) -> bool:
 
 
 def up_to_marker(text: str, special: Iterable[str], *others: str) -> Term:
-    """Return a term of the texts that end with a marker, before whose end neither the marker nor `others` occur.
+    """Return a term of the texts that end with a marker. No earlier part contains the marker or one of `others`.
 
     Args:
         text: The marker.

@@ -63,7 +63,7 @@ def beam_search(
         model: The model, from `guideway.load`.
         prompt: One prompt, or a `GenerationRequest`, such as that of `extraction`.
         output: A type or a constraint that the text must fit. None: free text.
-        width: The maximum number of unfinished sequences.
+        width: The maximum number of unfinished sequences that are kept after each step.
         count: The maximum number of results. None: `width`.
         **options: Generation options.
 

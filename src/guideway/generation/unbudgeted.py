@@ -29,7 +29,7 @@ class UnbudgetedRun:
 
     Args:
         row: A copy of the row without the budget, at the position where the budget changed a token.
-        ids: The first tokens of this run; empty: it draws them.
+        ids: The first tokens of this run, if they were drawn before; empty: it draws them.
     """
 
     def __init__(self, row: Row, ids: Sequence[int]) -> None:

@@ -577,7 +577,7 @@ class Dialogue:
     # -- the outcome
 
     def outcome(self) -> Result:
-        """Return the result, or raise the error."""
+        """Return the result, or raise the error, without secrets in its message. `RuntimeError`: it has not ended."""
         if self._error is not None:
             if isinstance(self._error, GuidewayError) and self._error.args:
                 self._error.args = (self._scrubbed(str(self._error.args[0])), *self._error.args[1:])

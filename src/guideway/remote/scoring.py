@@ -31,7 +31,7 @@ __all__ = ["remote_scores"]
 def remote_scores(
     adapter: Adapter, request: Request, options: Sequence[str], kind: str, width: int, limit: RateLimit, provider: str
 ) -> tuple[list[Score], Usage]:
-    """Return the scores of options as continuations of a prompt, and the usage.
+    """Return the scores of options as continuations of a prompt, and the tokens that the requests used.
 
     Args:
         adapter: The adapter of the client.
@@ -39,7 +39,7 @@ def remote_scores(
         options: The options.
         kind: "prompt" or "top" (see the module); "": the endpoint returns no log-probabilities.
         width: The maximum number of requests at one time.
-        limit: The limits of requests.
+        limit: The rate limits of the endpoint.
         provider: The name of the endpoint, for errors.
 
     Raises:

@@ -33,8 +33,8 @@ class Context:
     """A loaded model and its KV cells.
 
     The cells are shared by all sequences (`streams` is 1), or each sequence has a stream: `room` cells that no other
-    sequence uses. With shared cells, sequences share the cells of common prefixes, but each token attends to the cells
-    of all sequences.
+    sequence uses. With shared cells, sequences share the cells of common prefixes, but a call computes the attention of
+    each token to the cells of all sequences and masks those of others, which takes time.
 
     Args:
         file: The GGUF file.
@@ -51,8 +51,9 @@ class Context:
         pass_cells: How many cells are as large as the weights. A pass of the model reads all weights, and the cells of
             its rows.
         cells: Number of cells when they are shared. All streams together have at most this number.
-        separable: Whether sequences can have streams: on a CPU, for models with one ordinary KV cache. The cells of a
-            sequence are moved as a state, whose format is known for these, and which a GPU copies slowly.
+        separable: Whether sequences can have streams: on a CPU, for models with one KV cache, that are not recurrent
+            and have no sliding windows. The cells of a sequence are moved as a state, whose format is known for these,
+            and which a GPU copies slowly.
     """
 
     def __init__(
