@@ -213,10 +213,12 @@ class _Turns:
 
 
 class _Rounds:
-    """Counts the parts of rounds that have begun and not ended (`begin_round`): in them, generation loops compute.
+    """Counts the times in which generation loops compute, and that have begun and not ended (`begin_round`).
+
+    A round of a loop has such a time before its call of the model, and one after it.
 
     Attributes:
-        count: The number of these parts.
+        count: The number of these times.
     """
 
     def __init__(self) -> None:

@@ -48,7 +48,7 @@ _STALE_SECONDS = 3600  # the writer of a temporary file that is older than this 
 _TOUCH_SECONDS = 60  # a read updates the time of last use only if it is older than this
 _DEFAULT_BYTES = 1 << 30
 _SCAN_SECONDS = 60  # `put` reads the folder again after this time
-_SCAN_PARTS = 64  # `put` also reads it after this process has written the budget divided by this number
+_SCAN_PARTS = 64  # `put` also reads the folder after this process has written the budget divided by this number
 
 _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 

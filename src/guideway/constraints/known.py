@@ -223,7 +223,8 @@ def _reference(*_: int) -> None:
     """Represents an object in a key by the given addresses. Plain data cannot contain this function."""
 
 
-# The addresses of the functions that pickles of `_reference` calls, `Optional[int]`, `int | None` and patterns contain.
+# `_FUNCTIONS`: the addresses of the functions that pickles contain: `_reference`, `getitem` (for `Optional[int]`),
+# `reduce` and `or_` (for `int | None`), and `_COMPILE` (for patterns).
 # Addresses are compared, because `==` may run code of users.
 _COMPILE = copyreg.dispatch_table[re.Pattern](re.compile(""))[0]
 _FUNCTIONS = frozenset(map(id, (_reference, operator.getitem, operator.or_, reduce, _COMPILE)))

@@ -19,6 +19,7 @@ from guideway.grammar.regular import (
     Regular,
     Repeat,
     Special,
+    Union,
 )
 
 __all__ = ["SpecialToken", "cuts_name", "ends_as_it_begins", "marker", "up_to_marker"]
@@ -85,6 +86,13 @@ def ends_as_it_begins(text: str) -> bool:
     return any(text.endswith(text[:size]) for size in range(1, len(text)))
 
 
+def _begun_before(text: str, others: Iterable[str]) -> tuple[str, ...]:
+    """Return the beginnings of `others` that a proper prefix of `text` completes."""
+    sizes = range(1, len(text))
+    found = (other[:-size] for other in others for size in sizes if size < len(other) and other.endswith(text[:size]))
+    return tuple(dict.fromkeys(found))
+
+
 def up_to_marker(text: str, special: Iterable[str], *others: str) -> Term:
     """Return a term of the texts that end with a marker. No earlier part contains the marker or one of `others`.
 
@@ -104,5 +112,6 @@ def up_to_marker(text: str, special: Iterable[str], *others: str) -> Term:
         raise InvalidConstraintError(
             f"the marker {text!r} has a suffix that is also a prefix, so it cannot contain special tokens"
         )
-    free = Complement(Concat((ANY_TEXT, Literals((text, *others)), ANY_TEXT)))
-    return Concatenation((Text(free), marker(text, special)))
+    early = Concat((ANY_TEXT, Literals((text, *others)), ANY_TEXT))
+    completed = Concat((ANY_TEXT, Literals(_begun_before(text, others))))
+    return Concatenation((Text(Complement(Union((early, completed)))), marker(text, special)))

@@ -39,7 +39,7 @@ def remote_scores(
         options: The options.
         kind: "prompt" or "top" (see the module); "": the endpoint returns no log-probabilities.
         width: The maximum number of requests at one time.
-        limit: The rate limits of the endpoint.
+        limit: The limits of requests and tokens per minute, and of requests at one time.
         provider: The name of the endpoint, for errors.
 
     Raises:

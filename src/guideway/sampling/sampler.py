@@ -174,8 +174,8 @@ class Sampler:
     def by_number(self) -> Callable[[Any, Any, float], int | None] | None:
         """The kernel's draw, if it depends on no earlier token and on one random number; else None.
 
-        The function gets logits, a mask and the random number. It returns what `quick` returns: a token id, or None.
-        Temperature 0 needs no random number: None.
+        The function gets logits, a mask and the random number. It returns the token; None: there is no token
+        to draw, or a logit is NaN.
         """
         if self.kernel is None or "penalty" in self.kinds or self.xtc_probability or not self.temperature:
             return None

@@ -44,7 +44,7 @@ class LongestMatch:
         return found
 
     def encode(self, text: str, *, special: bool) -> list[int]:
-        """Encode a text. Raises `InvalidTokenError` if no token matches at a position."""
+        """Encode a text; `special` has no effect. Raises `InvalidTokenError` if no token matches at a position."""
         data, at, result = text.encode("utf-8"), 0, []
         longest = self._longest
         while at < len(data):

@@ -466,7 +466,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         self.globals["namespace"] = _NamespaceWithoutPrivate
 
     def add_filter(self, name: str, function: Callable[..., Any]) -> None:
-        """Add a filter. Call it before `count_work`."""
+        """Add a filter. Call it before `count_work`, because the work of filters added later is not counted."""
         self.filters[name] = function
 
     def count_work(self) -> None:

@@ -79,3 +79,25 @@ def test_samples_are_read_back() -> None:
         found = source.parse(text)
         assert "".join(one if isinstance(one, str) else one.tag.begin for one in found)
         assert any(not isinstance(one, str) for one in found)
+
+
+def test_free_text_does_not_begin_a_trigger_that_a_special_token_completes() -> None:
+    """`x` before the token `<|tool|>` is the trigger `x<`, which `parse` would find first."""
+    tokens = [b"x", b"y", b"<", b"<|tool|>", b"1", b">", b"</s>"]
+    vocabulary = gw.Vocabulary(tokens, eos_ids=[6], special_ids=[3, 6])
+    digit = gw.Regex("1")
+    tags = [gw.Tag("x<", digit, ">"), gw.Tag("<|tool|>", digit, ">")]
+    source = gw.Tags(tags, special=["<|tool|>"])
+    automaton = gw.compile(source, vocabulary)
+    for ids, legal in [([1], True), ([0], False), ([0, 1], True), ([1, 0], False), ([0, 0], False), ([], True)]:
+        matcher = automaton.matcher()
+        for token in ids:
+            matcher.advance(token)
+        if not legal:
+            with pytest.raises(gw.errors.RejectedTokenError):
+                matcher.advance(3)
+            continue
+        for token in (3, 4, 5):
+            matcher.advance(token)
+        text = b"".join(tokens[token] for token in [*ids, 3, 4, 5]).decode()
+        assert pieces(source, text)[-1] == "1"

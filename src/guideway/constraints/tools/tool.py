@@ -108,8 +108,8 @@ class Tool:
     def to_openai(self) -> dict[str, Any]:
         """Return the tool as a dict in the format of the OpenAI API and of chat templates.
 
-        If the tool has a `function`, and `parameters` was not given as a schema, parameters without a description get
-        that of the section "Args" of the function's docstring.
+        If the tool has a `function`, and `parameters` was not given as a schema, top-level parameters without a
+        description get that of the section "Args" of the function's docstring.
         """
         schema: Any = self.object_schema
         if schema is None:

@@ -41,9 +41,9 @@ class Context:
         gpu: Whether all layers run on a GPU.
         half: Whether keys and values are float16 instead of float32.
         context: Maximum number of tokens per row; None: the context size of the model.
-        kv_cache_tokens: Minimum number of cells; None: 8,192. It is raised to the context size. Recurrent models ignore
-            it.
-        rows: Maximum number of sequences; 1 for recurrent models.
+        kv_cache_tokens: Minimum number of cells; None: 8,192. It is raised to the context size. Recurrent,
+            hybrid and sliding-window models ignore it.
+        rows: Maximum number of sequences; 1 for recurrent, hybrid and sliding-window models.
         owner: A `llama_cpp.Llama` whose weights are used; None: the file is loaded.
 
     Attributes:

@@ -153,7 +153,7 @@ class Reader:
         return int(self.text[start : self.at])
 
     def set_of(self, ranges: list[tuple[int, int]], negated: bool, start: int) -> Chars:
-        """Return a character class or its complement. `start` is its position, for the error if it is empty."""
+        """Return a character class or its complement. `start` is its position, for the error without ranges."""
         if not ranges:
             self.fail("a character class must not be empty, because its meaning would be ambiguous", start)
         made = chars(*ranges)

@@ -1,7 +1,7 @@
 """Lowers conjunctions to grammar nodes, with an explicit worklist instead of recursion.
 
-An object becomes an `Object` node. It has properties for the keys that are listed by name, and open properties for
-the key classes of the other keys. Key classes with equal values share an open property.
+An object becomes an `Object` node. It has properties for the keys that assertions name or finite tests list, and
+open properties for the key classes of the other keys. Key classes with equal values share an open property.
 """
 
 from __future__ import annotations

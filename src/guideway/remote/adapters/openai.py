@@ -125,7 +125,7 @@ def _finish(choice: Any, reason: Any) -> Event:
 
 
 def chat_events(chunk: Any) -> Iterator[Event]:
-    """Yield the events of a chunk in the format of chat completions, as object or dict."""
+    """Yield the events of a chunk (an object or a dict) in the format of chat completions."""
     if isinstance(identity := get(chunk, "id"), str):
         yield Event("id", identity)
     for choice in items(get(chunk, "choices")):

@@ -22,7 +22,9 @@ _LAZY = re.compile(r"[*+?}]\?")
 
 
 class TerminalError(Exception):
-    """A terminal is not supported or not valid. `kind`: the class of the error that the caller raises."""
+    """A terminal is not supported or not valid. `kind`: the class of the error that the caller
+    raises; for `ConstraintError`, it raises `InvalidConstraintError`.
+    """
 
     def __init__(self, message: str, kind: type[ConstraintError]) -> None:
         super().__init__(message)

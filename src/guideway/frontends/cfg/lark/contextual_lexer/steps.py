@@ -360,13 +360,11 @@ class Steps:
         return _Assembled(self, accepted, contexts).graph(run)
 
     def _is_free(self, accepted: Accepted, pending: Pending) -> bool:
-        """Return whether every text that is a sequence of ignored terminals may follow a position.
-
-        This holds for every way to divide the text into terminals.
+        """Return whether every sequence of matches of ignored terminals is allowed at a position.
 
         Args:
-            accepted: The terminals that the parser accepts at the position.
-            pending: What the lexer has begun to read there.
+            accepted: The terminals that the lexer tries at the position.
+            pending: The forbidden continuations that can still become complete there.
         """
         key = accepted, pending
         if key not in self._gaps:
