@@ -168,7 +168,7 @@ void MaskEngine::write(const AutomatonCache& from, const Mask& mask, std::uint32
     if (before == kNoTokens || sets()[mask.run].form != TokenSet::Form::delta) write_parts(from, mask, before, row);
     else {
         thread_local std::vector<std::uint32_t> kept;
-        std::vector<std::uint32_t>& set_before = kept;
+        std::vector<std::uint32_t>& set_before = kept;  // each use of a thread-local variable is a call
         set_before.clear();
         for (const std::uint32_t t : sets()[mask.run].taken())
             if (row[t >> 5] >> (t & 31) & 1) set_before.push_back(t);

@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,17 +60,19 @@ class Measured:
 
 @contextmanager
 def running_server(*arguments: str) -> Iterator[tuple[int, int]]:
-    """Run `guideway serve` on a free port. Gives the port and the process id."""
+    """Run `guideway serve` on a free port, with an empty disk cache. Gives the port and the process id."""
     command = [sys.executable, "-m", "guideway", "serve", "--model", "tiny", "--port", "0", *arguments]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    try:
-        line = json.loads(process.stderr.readline())
-        port = int(line["url"].rpartition(":")[2])
-        yield port, process.pid
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "GUIDEWAY_CACHE_DIR": cache}
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        assert process.stderr is not None
+        try:
+            line = json.loads(process.stderr.readline())
+            port = int(line["url"].rpartition(":")[2])
+            yield port, process.pid
+        finally:
+            process.terminate()
+            process.communicate(timeout=60)
 
 
 def cpu_of(pid: int) -> float:

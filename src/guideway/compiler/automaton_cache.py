@@ -1,7 +1,7 @@
 """The cache of compiled automata in memory, with a byte budget. It also controls the other caches of constraints.
 
-An automaton by itself is small, because the states that are computed later are stored with the vocabulary. So the size
-of an automaton is estimated as that of its program plus a constant.
+States that are computed later are stored with the vocabulary and do not count here. So the size of an automaton is
+estimated as that of its program plus a constant.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["AutomatonCache", "cache"]
 
 Key = tuple[bytes, str]  # digest of the program, fingerprint of the vocabulary
 
-_FLAT_BYTES = 16 << 10  # size of a typical automaton by itself, measured over 1,000 schemas
+_FLAT_BYTES = 16 << 10  # size of a typical automaton without cached states, measured over 1,000 schemas
 
 
 class AutomatonCache:

@@ -739,8 +739,8 @@ def step(
         strides: As in `rounds`.
         deferral: Limits the work of constraints, and parks the rows that need more; None: it is not limited here.
         is_shared: Whether other rows that already generate wait for this call.
-        ended: Called before the model runs, with the rows that ended with forced tokens or an error; not without rows.
-            If it closes them, their places in the batch are free for other rows, or are dropped.
+        ended: Called before the model runs, with the rows that ended with forced tokens or an error, if there are any.
+            If it closes them, the engine can use their places in the batch for other rows.
     """
     going = []
     drawn = waits = drafts = False

@@ -41,8 +41,8 @@ class Context:
         gpu: Whether all layers run on a GPU.
         half: Whether keys and values are float16 instead of float32.
         context: Maximum number of tokens per row; None: the context size of the model.
-        kv_cache_tokens: Minimum number of cells; None: 8,192. It is raised to the context size. Recurrent,
-            hybrid and sliding-window models ignore it.
+        kv_cache_tokens: Minimum number of cells; None: 8,192. It is raised to the context size. Recurrent, hybrid
+            and sliding-window models ignore it.
         rows: Maximum number of sequences; 1 for recurrent, hybrid and sliding-window models.
         owner: A `llama_cpp.Llama` whose weights are used; None: the file is loaded.
 
@@ -51,7 +51,7 @@ class Context:
         pass_cells: How many cells are as large as the weights. A pass of the model reads all weights, and the cells of
             its rows.
         cells: Number of cells when they are shared. All streams together have at most this number.
-        separable: Whether sequences can have streams: on a CPU, for models with one KV cache, that are not recurrent
+        separable: Whether sequences can have streams: on a CPU, for models that are not recurrent, are not hybrid
             and have no sliding windows. The cells of a sequence are moved as a state, whose format is known for these,
             and which a GPU copies slowly.
     """
@@ -116,7 +116,7 @@ class Context:
         self.streams, self.room = streams, self.cells if streams == 1 else room(self.cells, streams)
         options.n_ctx = streams * self.room
         # On a CPU, attention takes less time in more and smaller calls: the tokens of a call attend to equal numbers of
-        # cells. Streams have calls that end where this number changes.
+        # cells. With streams, calls end where this number changes (`Divider`).
         paged = self._on_cpu and not self.recurrent
         options.n_batch = options.n_ubatch = (PAGE if streams == 1 else LONGEST_PIECE) if paged else _BATCH
         options.n_seq_max = self.rows if streams == 1 else streams

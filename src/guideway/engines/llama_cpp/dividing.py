@@ -18,6 +18,7 @@ PAGE = 256
 _SHORT = 64
 """A piece that ends at a multiple of `PAGE` has at least this number of tokens."""
 LONGEST_PIECE = PAGE + _SHORT
+"""The maximum number of tokens of a piece."""
 _TAIL = 16
 """The minimum number of tokens after such a piece. So the rest of a prompt also counts as a prompt (`PROMPT_TOKENS`)."""
 _FEW = 32
@@ -38,9 +39,9 @@ class Divider:
     def order(self, sequences: Sequence[Begun], counts: Sequence[int] | None = None) -> list[int] | None:
         """Return the order of sequences in a call; None: the order does not matter, or is the given one.
 
-        Streams run together if they follow each other in the context and in the call. Streams with few tokens are in
-        one group, and those with more in another, if two passes read less than one. The group with the highest numbers
-        comes first, so that llama.cpp does not join it with the next one.
+        llama.cpp runs streams in one pass if their numbers are consecutive and the call has them in this order. Streams
+        with few tokens and streams with more are in different groups, each with its own pass, if this reads less. The
+        group with the highest numbers comes first, so that llama.cpp does not join it with the next one.
 
         `counts`: the number of new tokens of each sequence; None: one.
         """

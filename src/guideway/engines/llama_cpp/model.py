@@ -119,7 +119,9 @@ class LlamaCppEngine:
         return digest_of(self._file)
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. Rows with few new tokens run together; lengths may differ. Long rows run in pieces (`dividing.py`).
+        """See `StepEngine`. Rows with few new tokens run together; lengths may differ.
+
+        With streams, a row with many new tokens runs in pieces (`dividing.py`).
 
         A model without rollback runs one row at a time.
         """
