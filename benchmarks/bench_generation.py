@@ -17,7 +17,8 @@ transformers and ONNX Runtime `transformers.generate` in batches of 16 with left
 each batch until its longest text is complete, and tokens beyond a text's limit are not counted ("tiny-genai": the
 generator of onnxruntime-genai does the same); for MLX mlx-lm's
 `BatchGenerator`, whose rows join and leave; for llama.cpp `Llama.generate`, one prompt after the other. "gguf-unified" is
-llama.cpp with KV cells that all rows share; "gguf" may give them separate cells. "forced": the part of the tokens that have
+llama.cpp with KV cells that all rows share; "gguf" may give them separate cells. "gguf-large" is a random llama of 8
+layers and width 512 (111 MB). "forced": the part of the tokens that have
 no alternative. "filled": rows per call of the model, as a part of the active rows; calls that run prompts (more than 8
 tokens per row) are not counted. The engines take turns in each kind of cell.
 "records": tokens per second of JSON records, most of them forced, against free text of the same length.
@@ -31,6 +32,7 @@ import argparse
 import gc
 import importlib.util
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -104,6 +106,21 @@ def wide_model(folder: Path) -> Path:
     read["added_tokens"] = [{"id": number, "content": name, **shape} for name, number in names]
     read["post_processor"] = None
     (folder / "tokenizer.json").write_text(json.dumps(read), "utf-8")
+    return folder
+
+
+def large_model(folder: Path) -> Path:
+    """A random llama with the tokenizer of `tiny`, whose matrices take most of the time of a step."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    shutil.copytree(TINY, folder, ignore=shutil.ignore_patterns("model.*", "curve.json"))
+    written = json.loads((TINY / "config.json").read_text("utf-8"))
+    written |= {"hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 8, "dtype": "float32"}
+    written |= {"num_attention_heads": 8, "num_key_value_heads": 8, "head_dim": 64}
+    LlamaForCausalLM(LlamaConfig(**written, initializer_range=0.1)).save_pretrained(folder)
+    (folder / "config.json").write_text(json.dumps(written), "utf-8")
     return folder
 
 
@@ -283,13 +300,14 @@ PEERS = {
     "mlx": by_mlx,
     "gguf": by_llama_cpp,
     "gguf-unified": by_llama_cpp,
+    "gguf-large": by_llama_cpp,
 }
 
 
 def loaded(spec: str, tokenizer: Tokenizer | None, options: dict[str, str]) -> gw.Model:
     kind, _, file = spec.partition(":")
     if kind != "gguf-unified":
-        spec = "tiny" if kind == "tiny-genai" else spec
+        spec = {"tiny-genai": "tiny", "gguf-large": f"gguf:{file}"}.get(kind, spec)
         return gw.load(spec, tokenizer=tokenizer, **options)
     from guideway.engines.llama_cpp import LlamaCppEngine
 
@@ -404,7 +422,7 @@ def records(given: Given) -> tuple[Pairs, float]:
 def cells_of_different_prompts(given: Given) -> list[list[str]]:
     """Run the cells of each engine whose library is installed."""
     libraries = {"hf": "transformers", "tiny": "transformers", "mlx": "mlx_lm", "gguf": "llama_cpp"}
-    libraries |= {"tiny-genai": "onnxruntime_genai", "gguf-unified": "llama_cpp"}
+    libraries |= {"tiny-genai": "onnxruntime_genai", "gguf-unified": "llama_cpp", "gguf-large": "llama_cpp"}
     cells = []
     with tempfile.TemporaryDirectory() as place:
         specs = []
@@ -415,7 +433,8 @@ def cells_of_different_prompts(given: Given) -> list[list[str]]:
             if kind.startswith("gguf"):
                 from tests.helpers.gguf_models import write_gguf
 
-                spec = f"{kind}:{write_gguf(TINY, Path(place) / f'{kind}.gguf')}"
+                folder = large_model(Path(place) / kind) if kind == "gguf-large" else TINY
+                spec = f"{kind}:{write_gguf(folder, Path(place) / f'{kind}.gguf')}"
             specs.append(spec)
         for count in (int(number) for number in given.prompts.split(",")):
             for text in given.texts.split(","):
