@@ -28,7 +28,8 @@ class CallCounts:
         calls: The number of groups. An engine may call its model several times for a group with long prompts.
         prompt_calls: The number of groups with more than `PROMPT_TOKENS` tokens per row, on average.
         rows: The sum of the numbers of rows of the other groups.
-        active: The sum, over these other groups, of the number of rows that `forward` was called with.
+        active: The sum, over these other groups, of the number of rows that `forward` was called with. llama.cpp leaves
+            out the rows with long prompts, each of which runs in separate groups.
         tokens: The number of tokens that ran in all groups, without padding.
     """
 

@@ -230,6 +230,10 @@ def test_different_rows_get_streams(file: Path, arranged: list[int]) -> None:
         logits, caches = engine.forward([[token + 3]] * (8 - token // 5), caches[: 8 - token // 5])
     assert arranged == [1, 1, 8]
     assert [one.length for one in idle] == [200, 200]
+    calls, prompts = engine.counts.calls, engine.counts.prompt_calls
+    engine.forward([[7] * 100, [8], [9]], [None, *caches[:2]])
+    assert (engine.counts.calls, engine.counts.prompt_calls) == (calls + 2, prompts + 1)
+    assert engine.counts.filled == 1.0  # the row with a prompt is not active in the call of the others
 
 
 def test_rejected_states_leave_the_streams(file: Path, costs: Costs, arranged: list[int]) -> None:

@@ -80,6 +80,10 @@ class Divider:
             groups[at : at + 2] = [(size + other, max(pages, more))]
         return groups
 
+    def separate(self, rows: Sequence[Sequence[int]]) -> int:
+        """Return the number of rows that run in calls without other rows: with streams, those with long prompts."""
+        return sum(len(row) > _FEW for row in rows) if self._streams else 0
+
     def calls(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], size: int) -> list[list[Piece]]:
         """Return the pieces of each call of at most `size` tokens."""
         if not self._streams:

@@ -86,6 +86,7 @@ class Running:
 
     def _run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], every: bool, active: int) -> Logits:
         calls = self._divider.calls(sequences, rows, self._size)
+        active -= self._divider.separate(rows)
         # The index of the first row of logits of each sequence.
         starts = [0, *accumulate(len(row) if every else 1 for row in rows)]
         total, logits = sum(map(len, rows)), np.empty((0, self._width), np.float32)
