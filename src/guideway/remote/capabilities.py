@@ -36,7 +36,6 @@ class Capabilities:
         updated: The date of the data.
         enforces: Whether the endpoint enforces every constraint that it takes.
         routes: The ways to send a constraint, best first.
-        text_route: The route for constraints that are not JSON Schemas; None if there is none.
         subset: The supported part of JSON Schema.
         limits: Published limits: "properties", "depth", "characters", "enum_values", "unions", "optional",
             "grammar_bytes".
@@ -56,7 +55,6 @@ class Capabilities:
     updated: str = ""
     enforces: bool = False
     routes: tuple[str, ...] = ("prompt",)
-    text_route: str | None = None
     subset: SchemaSubset = field(default_factory=SchemaSubset)
     limits: Mapping[str, int] = field(default_factory=dict)
     continues: bool = False
