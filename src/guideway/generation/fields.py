@@ -146,10 +146,14 @@ def options_at(schema: Mapping[str, Any], place: str) -> list[Any] | None:
 def _alternatives(document: Mapping[str, Any], schema: Any) -> list[Any]:
     """Return the alternatives of a schema: its references are followed, and its unions (anyOf, oneOf) are split.
 
-    A reference that `target` cannot resolve, such as an anchor, becomes an entry None.
+    A reference that `target` cannot resolve, such as an anchor, becomes an entry None. So do the schemas after the first
+    `_MAX_VISITED`.
     """
-    made, todo, visited = [], [schema], 0
-    while todo and (visited := visited + 1) < _MAX_VISITED:
+    made: list[Any] = []
+    todo, visited = [schema], 0
+    while todo:
+        if (visited := visited + 1) > _MAX_VISITED:
+            return [*made, None]
         one = todo.pop()
         if not isinstance(one, Mapping):
             made.append(one)

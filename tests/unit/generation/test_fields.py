@@ -164,6 +164,12 @@ def test_options_of_places() -> None:
     assert options_at({"$ref": "#"}, "/x") is None
 
 
+def test_options_are_unknown_if_a_schema_has_too_many_branches() -> None:
+    branches = [{"const": i % 2} for i in range(10_000)]
+    assert options_at({"properties": {"k": {"anyOf": branches[1:]}}}, "/k") == [1, 0]
+    assert options_at({"properties": {"k": {"anyOf": branches}}}, "/k") is None
+
+
 def test_an_anchor_is_not_the_whole_schema() -> None:
     schema = {
         "properties": {"k": {"$ref": "#kind"}, "l": {"$ref": "#/$defs/a%20b"}},
