@@ -98,8 +98,9 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
             made: dict[str, object] = {}
             for key, inner in one.items():
                 if not isinstance(key, str):
+                    place = _place(path)
                     raise InvalidConstraintError(
-                        f"at {shown(_place(path))}: keys must be str, got {type(key).__name__}"
+                        f"at {shown(place)}: keys must be str, got {type(key).__name__}", place
                     )
                 made[_text(key, path)] = None  # reserves the place of the key; the value is set later
                 todo.append((inner, made, key, _Path(path, key)))
@@ -158,11 +159,13 @@ def _scalar(value: object, path: _Path | None, exact: bool) -> object:
 def _number(value: int | Decimal, path: _Path | None) -> int | Decimal:
     number = bounded(value)
     if number is None:
-        raise LimitExceededError(f"at {shown(_place(path))}: {TOO_MANY_DIGITS}")
+        place = _place(path)
+        raise LimitExceededError(f"at {shown(place)}: {TOO_MANY_DIGITS}", place)
     return number
 
 
 def _text(text: str, path: _Path | None) -> str:
     if SURROGATE.search(text):
-        raise InvalidConstraintError(f"at {shown(_place(path))}: {LONE_SURROGATE}")
+        place = _place(path)
+        raise InvalidConstraintError(f"at {shown(place)}: {LONE_SURROGATE}", place)
     return text

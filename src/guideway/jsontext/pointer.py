@@ -11,6 +11,7 @@ from urllib.parse import unquote
 __all__ = ["MISSING", "child", "pointer", "pointer_at", "shown", "target", "unescape"]
 
 _PART = re.compile(r'[ \t\n\r]+|"(?:[^"\\]|\\.)*"?|[{}\[\],:]|[^ \t\n\r{}\[\],:"]+', re.DOTALL)
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 MISSING = object()
 """The result of `child` for a value that does not exist."""
@@ -121,7 +122,7 @@ def child(value: object, name: str) -> Any:
     """
     if isinstance(value, Mapping):
         return value.get(name, MISSING)
-    if isinstance(value, list) and name.isascii() and name.isdecimal() and len(name) < 10 and int(name) < len(value):
+    if isinstance(value, list) and _INDEX.fullmatch(name) and int(name) < len(value):
         return value[int(name)]
     return MISSING
 
