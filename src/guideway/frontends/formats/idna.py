@@ -96,7 +96,10 @@ def _left_to_right() -> Regular:
 
 
 def _right_to_left(arabic_digits: bool) -> Regular:
-    """Return right-to-left labels: with Arabic-Indic digits if `arabic_digits`, else with European and extended ones."""
+    """Return right-to-left labels that meet the contextual rules, except those in `_beyond`.
+
+    They may have Arabic-Indic digits if `arabic_digits`, else European and extended Arabic-Indic digits.
+    """
     other = _of("other")
     if arabic_digits:
         plain = chars(*_of("R", "AN", "NSM").ranges, *_without(other, *range(0x30, 0x3A)).ranges, _ARABIC_DIGITS)

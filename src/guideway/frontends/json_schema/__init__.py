@@ -11,10 +11,10 @@ unevaluated.py  evaluated keys and items, for `unevaluatedProperties` and `uneva
 decision_diagram.py  division of objects by the values of their keys, if the normal form has too many alternatives
 formulas.py    Boolean formulas of this division
 implications.py  implications between schemas, by comparison of their keywords
-numbers.py     assertions about numbers -> languages and number nodes
+numbers.py     assertions about numbers -> languages and `Number` nodes
 strings.py     assertions about strings and keys -> languages; key classes
 verbatim.py    the format "verbatim": strings that occur in a source text
-schema_copy.py  copies of a schema with changed sub-schemas
+schema_copy.py  copies of a schema with changed subschemas
 shared_nodes.py  nodes that all grammars of one style share
 lower.py       alternatives -> nodes: arrays, objects, constants
 fast_path.py   simple schemas -> nodes, without the normal form

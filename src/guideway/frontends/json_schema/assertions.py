@@ -671,7 +671,7 @@ def _negated_strings(part: StringAssertions) -> list[StringAssertions]:
 
 
 def _negated_condition(one: Conjunction) -> Conjunction:
-    """Return the negation of a conjunction with at most one literal. The assertions of one schema have no others."""
+    """Return the negation of a conjunction with at most one literal. No condition of a single schema has more."""
     return conjunction_of(next(iter(one)) ^ 1) if one else NOTHING
 
 

@@ -108,8 +108,8 @@ _OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
 # variable that occur in them; and, by variable and its allowed classes, the result of `_by_cells`.
 _Prepared = tuple[tuple[Formula, ...], dict[int, set[int]], dict[tuple[int, int], list["_Cell"]]]
 
-# Classes of a variable, as a class set; the formulas that they leave; and their conjunction, if it is the same with every
-# cube, else None.
+# A class set of a variable; the formulas that remain if the variable has one of these classes; and their conjunction,
+# if it is the same with every cube, else None.
 _Cell = tuple[int, tuple[Formula, ...], AllOf | None]
 
 
@@ -195,7 +195,10 @@ class _DecisionDiagram(Formulas):
         return self._split(whole), whole_types, other_types
 
     def _of_type(self, types: int, order: list[int], conjunction: Conjunction) -> bool | None:
-        """Return True if all values of a type meet a conjunction, False if none does. None: it may depend on the value."""
+        """Return True if all values of a type meet a conjunction, False if none does.
+
+        None: it may depend on the value.
+        """
         formulas = self._formulas
         formulas.clear()
         for place in order:
@@ -222,7 +225,7 @@ class _DecisionDiagram(Formulas):
     def _collect(self, conjunction: Conjunction) -> list[int]:
         """Return the even literals of the schemas that apply to the object itself, and record the keys that they name.
 
-        A schema follows the schemas that it applies, such as the branches of its `anyOf`.
+        The literal of a schema comes after those of the schemas that it applies, such as the branches of its `anyOf`.
         """
         order: list[int] = []
         depth = {one & ~1: 0 for one in conjunction if one > 1}
@@ -491,9 +494,10 @@ class _DecisionDiagram(Formulas):
     def _divide(self, key: _Key) -> None:
         """Partition the values of a key into classes, by the literals about the key.
 
-        If several literals list scalars (`_finite`), they are divided as in `_counted`. Each other literal divides each
-        class into the values that meet it and those that do not; classes that are known to be empty are left out. If
-        there are too many other literals (`MAX_TRIED`), they divide nothing, unless all of them assert only patterns.
+        If several literals list scalars (`_finite`), `_counted` makes classes of these scalars. Each other literal
+        divides each class into the values that meet it and those that do not; classes that are known to be empty are
+        left out. If there are too many other literals (`MAX_TRIED`), they divide nothing, unless all of them assert
+        only patterns.
         """
         for rules in self._open:
             if key.name not in rules.names:
@@ -524,7 +528,8 @@ class _DecisionDiagram(Formulas):
     def _finite(self, literal: int) -> list[tuple[int, Any, bool]] | None:
         """Return the scalars that a schema allows, if they are null, booleans or listed. None for other schemas.
 
-        A scalar is a tuple: type bit, value, and whether its text must be an integer of draft 4.
+        A scalar is a tuple: type bit, value, and whether its text must be an integer of draft 4 (without a fraction and
+        an exponent).
         """
         analysis = self._analysis(literal)
         own = analysis.own
@@ -553,8 +558,8 @@ class _DecisionDiagram(Formulas):
         """Return the classes of listed scalars, and the class of all other values.
 
         `finite` has the scalars that each literal lists. Each class is returned as its condition and the literals that
-        its values meet. If a literal of draft 4 lists a number as an integer, the texts of this number that are
-        integers are separated from its other texts.
+        its values meet. In draft 4, only texts without a fraction and an exponent are integers. If a literal requires
+        this of a number, the texts of the number that are integers and its other texts are in different classes.
         """
         integers = {value for values in finite.values() for _, value, is_integer in values if is_integer}
         holders: dict[tuple[int, Any, bool | None], set[int]] = {}
@@ -581,8 +586,8 @@ class _DecisionDiagram(Formulas):
     def _in_class(self, values: list[Any], kind: bool | None, literal: int) -> Conjunction:
         """Return the condition that a value is one of `values`.
 
-        `kind`: True: its text is an integer of draft 4. False: its text is none. None: both are allowed. `literal` is
-        the literal of a schema of draft 4, unless `kind` is None.
+        `kind`: True: its text is an integer of draft 4 (without a fraction and an exponent). False: its text is none.
+        None: both are allowed. `literal` is the literal of a schema of draft 4, unless `kind` is None.
         """
         if kind is None:
             return conjunction_of(self._listing(values))
@@ -880,7 +885,7 @@ class _DecisionDiagram(Formulas):
                 weight += self._parts_weight(part)
             else:
                 part = shared
-                if shared.weight >= 0:  # known from another cube: a step as well, so that the limit is the same
+                if shared.weight >= 0:  # cached; a step is counted anyway, so that limits do not depend on the cache
                     self._spend(1)
                 weight += self._parts_weight(shared)
             if weight >= most:
@@ -926,7 +931,10 @@ class _DecisionDiagram(Formulas):
         return [(cell, tuple(left[key]), self._shared(left[key])) for key, cell in same.items()]
 
     def _shared(self, rest: list[Formula]) -> AllOf | None:
-        """Return the conjunction of formulas if it is the same with every cube: they imply no condition on a variable."""
+        """Return the conjunction of formulas if it is the same with every cube: it adds no condition to the cube.
+
+        None if a formula may add conditions to the cube.
+        """
         if self._values_at or any(isinstance(part, AllOf) for part in rest):
             return None
         return AllOf({}, tuple({structural_key(part): part for part in rest}.values()))
@@ -964,10 +972,10 @@ class _DecisionDiagram(Formulas):
         return made
 
     def _by_branches(self, one: AllOf) -> list[Formula]:
-        """Split a formula by the ways in which one part of `rest` can hold, if possible a part of low `_weight` and no
-        `Not`.
+        """Split a formula by the ways in which one part of `rest` can hold.
 
-        A part that can be a `Demand` is split only if all parts can be.
+        This part has a low `_weight`, and is no `Not` if possible. A part that can be a `Demand` is split only if all
+        parts can be.
         """
         at = min(range(len(one.rest)), key=lambda i: self._weight(one.rest[i]))
         for i, part in enumerate(one.rest):
@@ -1001,7 +1009,8 @@ class _DecisionDiagram(Formulas):
 
         None if a contradiction shows that no object meets them.
         """
-        # An assertion that may hold or fail is no condition. A key that may have every value is one: it is mentioned.
+        # An assertion that may hold or fail is left out. A key that may have every value is kept, because the property
+        # rules must name it.
         cube = {var: bits for var, bits in one.cube.items() if self._is_key[var] or bits != self._full[var]}
         part = ObjectAssertions(counted_disjunctions=() if counted_disjunction is None else (counted_disjunction,))
         counted = counted_disjunction.readings if counted_disjunction else {}

@@ -2,9 +2,10 @@
 
 The result is a list of alternatives (`TypeAssertions`), which may overlap. The search uses an explicit stack. A state
 consists of assertions, literals that were not read yet, and disjunctions. A disjunction is a list of choices, of which
-at least one must hold. Applicators, negations and `unevaluated*` become disjunctions. A choice that contradicts the
-assertions of the state is discarded. Of all disjunctions, the one with the fewest remaining choices is branched on
-first, so types and discriminators are decided before other disjunctions are multiplied.
+at least one must hold. Applicators, negations and `unevaluated*` (`unevaluatedProperties` and `unevaluatedItems`)
+become disjunctions. A choice that contradicts the assertions of the state is discarded. Of all disjunctions, the one
+with the fewest remaining choices is branched on first, so types and discriminators are decided before other
+disjunctions multiply the number of states.
 
 A choice (`Choice`) is a tuple of three: assertions (None: no assertion), conjuncts, and the keys and items that it
 evaluates (None: only those that its conjuncts evaluate). A conjunct is a literal that must hold, or the bitwise
@@ -156,9 +157,9 @@ class Expander(SchemaGraph):
         most_work: The maximum number of search steps; None: `MAX_WORK` plus 20 for each schema.
 
     Attributes:
-        divides_early: Whether the first search is shorter, so that more objects are divided by cases. Both ways allow
-            the same values, but the order of keys may differ, and with `Style.closed` also the allowed keys. So it is
-            True only for styles in which neither depends on the schema.
+        divides_early: Whether the short search has lower limits, so that more objects are divided by cases. A search
+            and a division allow the same values, but the order of keys may differ, and with `Style.closed` also the
+            allowed keys. So it is True only for styles with any order of keys and without `Style.closed`.
     """
 
     def __init__(self, documents: Documents, most_work: int | None = None) -> None:
@@ -289,8 +290,8 @@ class Expander(SchemaGraph):
         """Expand a conjunction by a short search, by a division of the objects into cases, or by a long search.
 
         The short search comes first; if `_prefers_decision_diagram` returns True, the division. If the short search
-        exceeds its limits, the objects are divided, and if that fails, a long search follows. If the short search has
-        more than `MAX_WIDE` object alternatives, its result is returned unless a division has fewer alternatives.
+        exceeds its limits, the objects are divided, and if that fails, a long search follows. If the short search finds
+        more than `MAX_WIDE` alternatives for objects, its result is returned unless a division has fewer alternatives.
         """
         found: list[TypeAssertions] | None = None
         depth = self._depth
@@ -309,7 +310,7 @@ class Expander(SchemaGraph):
             if sum(1 for assertions in found if assertions.types & OBJECT) <= MAX_WIDE:
                 return found
         except LimitExceededError as error:
-            problem = error.with_traceback(None)  # the traceback refers to this frame: a cycle
+            problem = error.with_traceback(None)  # the traceback refers to this stack frame: a reference cycle
             if work + most <= self._work <= self._max_work():
                 # the long search may repeat these steps, so only a tenth of them is counted
                 self._work = work + most // 10
@@ -387,10 +388,10 @@ class Expander(SchemaGraph):
         return made + [TypeAssertions(OBJECT, object=part) for part in parts]
 
     def _check_cycles(self, start: int) -> None:
-        """Raise `InvalidConstraintError` if a schema applies to the same value as itself, by references in a cycle.
+        """Raise `InvalidConstraintError` if references in a cycle apply a schema to the same value without end.
 
-        `start` is the number of a schema, its index in `places`. It and the schemas that apply to the same value are
-        checked.
+        `start` is the index of a schema in `places`. This schema is checked, and the schemas that it applies to the
+        same value.
         """
         if start in self._sound:
             return
@@ -460,7 +461,7 @@ class Expander(SchemaGraph):
                 continue
             if not state.disjunctions:
                 for assertions in self.expand_composites(state.assertions):
-                    found.append((assertions, state.evaluated))  # nearly always one
+                    found.append((assertions, state.evaluated))  # the loop nearly always has one iteration
                 continue
             stack += reversed(self._branches(state))
         self._depth -= 1
@@ -552,8 +553,9 @@ class Expander(SchemaGraph):
     def _branches(self, state: _State) -> list[_State]:
         """Return the successor states: one for each live choice of the disjunction with the fewest live choices.
 
-        A choice is live if no contradiction to the state is found. Disjunctions that already hold are removed from
-        `state`. A disjunction whose only live choice is plain (`_is_plain`) is merged into the assertions of `state`.
+        A choice is live if no contradiction to the state is found in it. Disjunctions that already hold are removed
+        from `state`. If the only live choice of a disjunction adds only assertions, and none about objects
+        (`_is_plain`), these are merged into the assertions of `state`.
         If no disjunction is left, returns a list of `state` only.
         """
         best: list[Choice] | None = None
@@ -597,11 +599,13 @@ class Expander(SchemaGraph):
         )
 
     def _live(self, state: _State, number: int, maximum: int) -> list[Choice] | None:
-        """Return the live choices (see `_branches`) of a disjunction, each merged with the state's assertions.
+        """Return the live choices of a disjunction: those in which no contradiction to the state is found.
 
-        With `divides_early`, choices that are found not to be live are removed from the disjunction of `state`, because
-        a contradiction also holds in all successor states. Otherwise they stay, because the number of examined choices
-        determines whether objects are divided by cases.
+        The assertions of the state are merged into each of them.
+
+        With `divides_early`, the other choices that were examined are removed from the disjunction of `state`, because
+        a contradiction also exists in all successor states. Without it, they stay, because the number of examined
+        choices determines whether objects are divided by cases.
 
         Args:
             state: The state.
@@ -639,7 +643,7 @@ class Expander(SchemaGraph):
                 held
                 and evaluated is None
                 and (not conjuncts or done.issuperset(conjuncts))
-                and not any(one < 0 for _, others, _ in choices for one in others)  # no choice is tracked
+                and not any(one < 0 for _, others, _ in choices for one in others)  # no conjunct is tracked
             ):
                 return None
             if len(live) > maximum:
@@ -938,7 +942,7 @@ class Expander(SchemaGraph):
         return self._negations[place.literal]
 
     def _not_chosen(self, applicator: Applicator) -> list[Choice]:
-        """Return the choices of the negation of `anyOf` or `oneOf`: no branch holds, or for `oneOf` two branches hold."""
+        """Return the choices of the negation of `anyOf` or `oneOf`: no branch holds, or for `oneOf` two hold."""
         literals = applicator.literals
         if len(literals) < 3 or 0 in literals:
             made: list[Choice] = [(None, tuple(one ^ 1 for one in literals), None)]

@@ -124,10 +124,13 @@ class GeneralPath(Protocol):
     """The general path (`Lowering`), as the fast path uses it."""
 
     def define(self, number: int, conjunction: Any, level: int) -> None:
-        """Define a reserved node with the arguments that the general path put into the worklist `FastPath.todo`."""
+        """Define a node with arguments that the general path has added to the worklist `FastPath.todo`.
+
+        The number of the node is reserved.
+        """
 
     def define_schema(self, number: int, schema: dict[str, Any]) -> None:
-        """Define the reserved node with this number as the node of a schema of the document."""
+        """Define the node with this number, which is reserved, as the node of a schema of the document."""
 
     def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
         """Return the number of the node to which the `$ref` of a schema refers, if no other keyword applies.
@@ -146,7 +149,9 @@ class GeneralPath(Protocol):
 
 
 class FastPath:
-    """Lowers one document in a style without indentation. No subschema of the document may have an identifier (`$id`).
+    """Lowers one document in a style without indentation.
+
+    No subschema of the document may have an identifier (`$id`) or an anchor.
 
     Args:
         document: The document.
@@ -344,7 +349,7 @@ class FastPath:
         if type(branches) is not list or not 0 < len(branches) <= _MAX_BRANCHES:
             return None
         if not all(type(one) is dict and not _TYPED.isdisjoint(one) for one in branches):
-            return None  # checked before any branch is lowered, so that no node is made in vain
+            return None  # checked before any branch is lowered, so that no unused nodes are made
         found: dict[str, list[Node]] = {}
         unrestricted: set[str] = set()
         seen: set[int] = set()
@@ -389,9 +394,9 @@ class FastPath:
     def open_entries(
         self, patterns: tuple[int, list[tuple[bool, Regular]]], names: tuple[str, ...], others: int
     ) -> tuple[Property, ...]:
-        """Return `Object.open` of an object with `patternProperties`: entries with keys not in `names`.
+        """Return `Object.open` of an object with `patternProperties`, for the keys that are not in `names`.
 
-        Key classes with equal values are one class.
+        Key classes with equal values become one `Property`.
 
         Args:
             patterns: The result of `_patterns`.

@@ -133,7 +133,7 @@ class Formulas:
             raise TooComplex
 
     def _all(self, parts: Iterable[Formula]) -> Formula:
-        """Return the conjunction of formulas. Their cubes are combined into one, which simplifies the other formulas."""
+        """Return the conjunction of formulas. Their cubes are combined, and this cube simplifies the other formulas."""
         self._spend(1)
         todo: list[Formula] = []
         for part in parts:

@@ -1,8 +1,8 @@
 """Finds keywords of a schema that probably do not do what its author expects.
 
 These are misspelt keywords, unknown names of formats, keywords of other drafts, and keywords next to a `$ref` that
-disables them. While a schema is lowered, its keywords are only compared with `Dialect.plain`. Schemas with another
-keyword, or with members next to a `$ref`, are recorded and are checked here afterwards.
+disables them. While a schema is lowered, the names of its members are only compared with `Dialect.plain`. Schemas with
+another name, or with members next to a `$ref`, are recorded and are checked here afterwards.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _letters(name: str) -> int:
 
 
 class _Known(NamedTuple):
-    """A name that suggestions are taken from: as it is compared, its letters, and the suggestion."""
+    """A name that can be suggested: in lower case, the set of its letters (`_letters`), and as it is suggested."""
 
     lower: str
     letters: int

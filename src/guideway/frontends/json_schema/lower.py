@@ -362,7 +362,10 @@ class ObjectLowering:
         return conjunction if hit else rules.additional or ANYTHING
 
     def _conditions(self, part: ObjectAssertions, names: dict[str, None], tests: Tests) -> dict[str, Conjunction]:
-        """Return, for each key of `names`, the condition of all property rules on its value. Forbidden keys: `NOTHING`."""
+        """Return, for each key of `names`, the condition of all property rules on its value.
+
+        The condition on a forbidden key is `NOTHING`.
+        """
         made = self._known_conditions.get(part.rule_sets)
         if made is None:
             named = self._named[part.rule_sets]
@@ -475,7 +478,7 @@ class ObjectLowering:
             made: dict[int, Conjunction] = {}  # by the marks of all demands that every value is known to meet
             for marks, one in readings:
                 met = join(one, value)
-                # left out if no value that meets `one` is known to meet the demand
+                # left out if it is known that no value that meets `one` meets the demand
                 if 1 not in met and not (schema and self._implications.implies(one, schema)):
                     self._add_reading(made, marks | mark, met, negated)
                 if met != one:
@@ -557,7 +560,7 @@ class ObjectLowering:
     def _open_without_tests(
         self, part: ObjectAssertions, names: dict[str, None], demand_tests: DemandTests, place: str
     ) -> tuple[Property, ...]:
-        """Return the open property if the object has no tests of keys. All keys that are not in `names` have one class."""
+        """Return the open property of an object without tests of keys: all keys outside `names` are one key class."""
         conjunction = ANYTHING
         for rules in part.rule_sets:
             if rules.additional:
@@ -588,7 +591,7 @@ class Lowering:
             schemas, into the same grammar. None: it lowers all schemas.
 
     Attributes:
-        refusals: For each JSON Pointer of a schema that cannot be enforced, the reason.
+        refusals: By the JSON Pointer of each keyword or schema that cannot be enforced, the reason.
     """
 
     def __init__(self, expander: Expander, style: Style, fast_path: FastPath | None = None) -> None:
@@ -633,7 +636,7 @@ class Lowering:
         return self._grammar
 
     def define(self, number: int, conjunction: Conjunction | _Constant, level: int) -> None:
-        """Define a reserved node from the worklist: of a conjunction, or of a constant.
+        """Define a node of the worklist, whose number is reserved: of a conjunction, or of a constant.
 
         `level` is the number of arrays and objects that contain the node, as far as it determines the indentation.
         """
@@ -649,7 +652,7 @@ class Lowering:
             self._grammar.define(number, Leaf(NEVER))
 
     def define_schema(self, number: int, schema: dict[str, Any]) -> None:
-        """Define the reserved node with this number as the node of a schema of the document."""
+        """Define the node with this number, which is reserved, as the node of a schema of the document."""
         self.define(number, conjunction_of(self._literal(schema, self._grammar.places[number])), 0)
 
     def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
@@ -700,7 +703,7 @@ class Lowering:
     def _node(self, conjunction: Conjunction) -> int:
         """Return the number of the node of a conjunction, for a value inside the current array or object.
 
-        A new node is reserved. Simple nodes are defined at once, others are added to the worklist.
+        The number of a new node is reserved. Some simple nodes are defined at once, others are added to the worklist.
         """
         level = self._level + 1 if self._level < self._deepest else self._deepest
         if len(conjunction) < 2:
@@ -766,7 +769,7 @@ class Lowering:
         return bool(frame.demands) or any(entry.required for entry in frame.properties)
 
     def _define(self, number: int, conjunction: Conjunction, place: str) -> None:
-        """Define a reserved node as the alternation of all alternatives of a conjunction."""
+        """Define the node with the reserved number `number` as the alternation of all alternatives of a conjunction."""
         alternatives = self._expander.alternatives(conjunction)
         if len(alternatives) == 1 and (made := self._single(alternatives[0], place)) is not None:
             self._grammar.define(number, made)
@@ -796,7 +799,7 @@ class Lowering:
             self._grammar.define(number, Leaf(NEVER))
 
     def _single(self, assertions: TypeAssertions, place: str) -> Node | None:
-        """Return the node of assertions that allow a single type. None if the code after the call must lower them."""
+        """Return the node of assertions that allow a single type. None if `_define` must lower them in another way."""
         types = assertions.types
         if types == STRING:
             return Leaf(self._string(assertions.string, place))
@@ -973,7 +976,7 @@ class Lowering:
         return values[key]
 
     def _define_value(self, number_: int, value: object, level: int) -> None:
-        """Define the reserved node of a `_Constant`."""
+        """Define the node of a `_Constant`. Its number `number_` is reserved."""
         node: Node
         marks, inside = self._punctuation[level], min(level + 1, self._deepest)
         if isinstance(value, list):

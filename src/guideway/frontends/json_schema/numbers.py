@@ -1,8 +1,8 @@
-"""Lowers assertions about numbers to regular languages and number nodes.
+"""Lowers assertions about numbers to regular languages and `Number` nodes.
 
-The language of the plain numbers within bounds is built from the decimal digits of the bounds. It is exact, except that
-the number of digits is limited. Its texts have no leading zeros and no exponent, and `-0` is not one of them. A
-`Number` node, which is used where no language is built, allows `-0` as well.
+The language of the plain numbers (without exponents, see `Style.plain_numbers`) within bounds is built from the decimal
+digits of the bounds. It is exact, except that the number of digits is limited. Its texts have no leading zeros and no
+exponent, and `-0` is not one of them. A `Number` node, which is used where no language is built, allows `-0` as well.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def integers(bounds: Bounds, most_digits: int = INTEGER_DIGITS) -> Regular:
 
 
 def numbers(bounds: Bounds, most_digits: int = NUMBER_DIGITS, most_part_digits: int = NUMBER_DIGITS) -> Regular:
-    """Return the language of the plain decimal numbers within the bounds.
+    """Return the language of the decimal numbers without exponents within the bounds.
 
     They have at most `most_digits` digits before the point and `most_part_digits` after it, unless the bounds need
     more.
@@ -288,7 +288,7 @@ class _Sizes:
         return either(found)
 
     def _wholes(self, minimum: int, maximum: int) -> Regular:
-        """Positive whole numbers with `minimum` to `maximum` digits."""
+        """Return the positive whole numbers with `minimum` to `maximum` digits."""
         return cat(_NON_ZERO, repeat(_DIGIT, minimum - 1, maximum - 1)) if minimum <= maximum else NEVER
 
     def _any_part(self) -> Regular:
@@ -364,7 +364,10 @@ def _free_digits(whole: bool, most_digits: int | None, most_part_digits: int | N
 
 
 def _plain(bounds: Bounds, whole: bool, most_digits: int | None, most_part_digits: int | None) -> Regular:
-    """Return the plain numbers within the bounds, or with `whole` the integers. A limit that is None has its default."""
+    """Return the numbers without exponents within the bounds, or with `whole` the integers.
+
+    A limit that is None has its default.
+    """
     if whole:
         return integers(bounds, most_digits or INTEGER_DIGITS)
     most_part_digits = NUMBER_DIGITS if most_part_digits is None else most_part_digits
@@ -381,13 +384,13 @@ def any_number(style: Style) -> Regular:
 def number(part: NumberAssertions | None, style: Style) -> Regular | Number:
     """Return the numbers that assertions allow (None: all numbers), as a regular language or a `Number` node.
 
-    With plain numbers, they are a node if `enum` is None and there are `excluded` or `not_multiple` numbers or large
-    divisors. If the style allows every spelling, they are a node unless the assertions allow all numbers, all integers
-    of draft 4, or all other numbers of draft 4.
+    With `Style.plain_numbers`, the result is a node if `enum` is None and there are `excluded` or `not_multiple`
+    numbers or large divisors. If the style allows every spelling, it is a node unless the assertions allow all numbers,
+    or all texts without a fraction and an exponent (the integers of draft 4), or all other texts of numbers.
     """
     part = part or _FREE_NUMBER
     if style.plain_numbers and part.digits_only is False and part.enum is None:
-        # As a plain number, 1.0 counts as an integer, so no whole number is left.
+        # With `plain_numbers`, 1.0 counts as an integer, so all whole numbers are excluded.
         part = replace(part, not_multiple=(*part.not_multiple, 1))
     bounded = part.low is not None or part.high is not None
     special = bool(part.not_multiple or part.excluded)

@@ -612,9 +612,9 @@ class SchemaGraph:
 
     Attributes:
         documents: The main document and the documents that it may refer to.
-        places: The schemas at their locations, and schemas that were made for the expansion. The literal of `places[n]`
-            is 2n, and that of its negation is 2n+1. The first is the schema `true`.
-        refusals: For each JSON Pointer of a schema that cannot be enforced, the reason.
+        places: The schemas at their locations, and schemas that the expansion to alternatives has added. The literal of
+            `places[n]` is 2n, and that of its negation is 2n+1. The first is the schema `true`.
+        refusals: By the JSON Pointer of each keyword or schema that cannot be enforced, the reason.
         resolved_references: The JSON Pointers of schemas that were replaced by the target of their `$ref`, each with
             this keyword. A schema can occur several times.
     """
@@ -686,7 +686,7 @@ class SchemaGraph:
         return found
 
     def is_own(self, place: SchemaNode) -> bool:
-        """Return whether a place has the resource of the main document, no dynamic scope, and its schema's own analysis.
+        """Return whether a place has the resource of the main document, no dynamic scope, and its schema's analysis.
 
         Places that `any_of`, `all_of` and `Expander._without_unevaluated` have added have another analysis.
         """
@@ -755,8 +755,8 @@ class SchemaGraph:
     def _refuse(self, problem: UnsupportedError, place: str) -> int:
         """Record a reference to a document that was not supplied or has an unknown dialect.
 
-        Returns the literal 1 (`false`) in place of the target. `Lowering.finish` raises an error that lists all recorded
-        references.
+        Returns the literal 1 (`false`) in place of the target. `Lowering.finish` raises an error that lists all
+        recorded references.
         """
         self.refusals.setdefault(place if problem.place is None else problem.place, str(problem))
         return 1

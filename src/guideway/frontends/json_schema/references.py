@@ -105,7 +105,7 @@ class Documents:
         return resource
 
     def _scan(self, resource: Resource, document: dict[str, object], place: str) -> None:
-        """Store the subschemas with identifiers as resources, and the anchors of a document in their resources.
+        """Store each subschema with an identifier as a resource, and each anchor in the resource that contains it.
 
         Only positions where a keyword allows schemas are searched.
         """

@@ -70,7 +70,7 @@ EXAMPLE_WORK = 100_000_000
 """The maximum work for the examples of a schema, in the units of `CompileLimits.max_work`."""
 
 _END = 256
-_WALK_STEPS = 40  # of Python code, for one byte of a random text
+_WALK_STEPS = 40  # the steps that `spend` counts for one byte of a random text
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789{}[]:,-. " + b'"')
 
 
@@ -87,7 +87,7 @@ def keyword_report(expander: Expander, style: Style) -> list[tuple[str, str, str
     for place in expander.places[1:]:
         schema = place.schema
         if not isinstance(schema, dict) or id(schema) not in given:
-            continue  # the expansion has added the schema
+            continue  # the schema is not part of a document: the expansion to alternatives has added it
         dialect = place.resource.dialect
         named = schema.get("type", sorted(ALL_TYPES))
         names = named if isinstance(named, list) else [named]
@@ -302,8 +302,8 @@ def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:
 def _walk(matcher: Any, rng: random.Random) -> str:
     """Draw a random text: random legal bytes, then a shortest completion.
 
-    Bytes of `_PLAIN` are preferred. If the end or a quotation mark is legal, 30% of the choices are among these two. The
-    text has at most `MAX_BYTES` bytes, or 40 more than a shortest text if that is larger.
+    Bytes of `_PLAIN` are preferred. If the end or a quotation mark is legal, 30% of the choices are among these two.
+    The text has at most `MAX_BYTES` bytes, or 40 more than a shortest text if that is larger.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Copies of a schema in which each sub-schema is changed, such as a schema without titles."""
+"""Copies of a schema in which each subschema is changed, such as a schema without titles."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def copied(schema: Any, change: Callable[[dict[str, Any]], object], unchanged: C
 
     Args:
         schema: The schema.
-        change: Is called with a copy of the schema and of each sub-schema, and may change it. The value of an unknown
+        change: Is called with a copy of the schema and of each subschema, and may change it. The value of an unknown
             keyword counts as a schema, or as a list of schemas.
-        unchanged: Keywords whose values are not searched for sub-schemas, in addition to `const`, `default`, `enum` and
+        unchanged: Keywords whose values are not searched for subschemas, in addition to `const`, `default`, `enum` and
             `examples`.
     """
     made: list[Any] = [schema]

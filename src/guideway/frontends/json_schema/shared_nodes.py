@@ -43,7 +43,7 @@ __all__ = [
 
 SPACE = constant(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 SPACE_LEAF = Leaf(SPACE)
-DIGITS = "digits"  # a kind of value, like the names of types: the integers of draft 4
+DIGITS = "digits"  # a kind of value, like the names of types: the integers of draft 4 (no fraction, no exponent)
 VALUES = (("null", None, "null"), ("boolean", True, "true"), ("boolean", False, "false"))
 _MAX_STYLES = 64
 MAX_NODES = 200_000

@@ -124,7 +124,7 @@ def passing(test: Test, texts: Iterable[str], holds: bool) -> dict[str, None]:
     listed = finite_texts(test[1])
     if listed is None:
         return {text: None for text in texts if matches(test, text) is holds}
-    passed = {text for text in listed if text.isascii() or matches(test, text)}  # a test matches no lone surrogate
+    passed = {text for text in listed if text.isascii() or matches(test, text)}  # lone surrogates never match
     return {text: None for text in texts if (text in passed) is holds}
 
 
@@ -246,7 +246,7 @@ _DEEPEST = 16
 
 
 def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] | None:
-    """Return all texts of a language whose expression is a short list of texts. None for other languages.
+    """Return all texts of a language if its expression consists of short lists of texts. None for other languages.
 
     Also None if there are more than `MAX_TEXTS` texts (more than `MAX_NAMES` if the whole expression is `Literals`), or
     if the expression is nested deeper than `deepest`.
@@ -315,7 +315,10 @@ def _shared_format(name: str) -> Regular:
 
 
 def string(part: StringAssertions | None, style: Style) -> Regular:
-    """Return the language of the JSON strings that satisfy assertions; None: all strings. Raises the errors of `text`."""
+    """Return the language of the JSON strings that satisfy assertions; None: all strings.
+
+    Raises the errors of `text`.
+    """
     if part is None:
         return _free_string(style.spelling)
     if part.enum is not None and not part.tests:

@@ -59,14 +59,15 @@ class Style:
         key_order: "schema": keys are written in the order in which the schema names them. "any": in any order.
         whitespace: The white space between tokens. "any": any JSON white space.
         escapes: "canonical": each character of a string has one spelling. "any": every legal spelling is allowed.
-        formats: Which values of the keyword `format` restrict strings.
+        formats: Which values of the keyword `format` restrict strings (`strings.is_asserted`), and whether unknown ones
+            are refused ("strict").
         closed: An object whose schema has `properties` but not `additionalProperties` allows only the keys that its
             keywords name.
-        plain_numbers: Numbers have no exponent, numbers of the type "integer" have no fraction, and a listed number has
-            one spelling. Otherwise every legal spelling is allowed.
-        integer_digits: The maximum number of digits before the point in plain numbers, unless their bounds need more.
-            None: `INTEGER_DIGITS` of numbers.py for integers, `NUMBER_DIGITS` for other numbers.
-        fraction_digits: The maximum number of digits after the point in plain numbers, unless their bounds need more.
+        plain_numbers: Numbers have no exponent, numbers of the type "integer" have no fraction, and a number that
+            `enum` or `const` lists has one spelling. Otherwise every legal spelling is allowed.
+        integer_digits: With `plain_numbers`, the maximum number of digits before the point, unless bounds or divisors
+            need more. None: `INTEGER_DIGITS` of numbers.py for integers, `NUMBER_DIGITS` for other numbers.
+        fraction_digits: With `plain_numbers`, the maximum number of digits after the point, unless bounds need more.
             None: `NUMBER_DIGITS` of numbers.py.
     """
 

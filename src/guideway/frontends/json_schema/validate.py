@@ -114,7 +114,7 @@ class Validator:
         return _invalid(text, at, f"{what}{self._instead(text, at)}; {note}")
 
     def _instead(self, text: str, at: int) -> str:
-        """Return the end of an error message: a shortest completion of `text[:at]`. "" if the schema is unsatisfiable."""
+        """Return the end of an error message: a shortest completion of `text[:at]`; "" if no text fits the schema."""
         if self._automaton is None:
             return ""
         matcher = self._automaton.matcher()
@@ -208,7 +208,7 @@ def _first_duplicate(items: list[int]) -> tuple[int, int]:
 
 
 def _scalar(piece: str) -> object:
-    """Return a value that is the same for the spellings of equal scalars, and differs for others."""
+    """Return a value that is the same for all spellings of equal scalars, and differs for unequal scalars."""
     if piece[0] == '"':
         return json.loads(piece)
     if piece[0] not in "-0123456789":

@@ -103,7 +103,7 @@ def marked(schema: Any, name: str) -> Any:
 
 
 def sources(grammar: Grammar, text: str) -> dict[str, Source]:
-    """Return a `Source` of the text for each name of the format in a grammar, by name."""
+    """Return, for each name of the format in a grammar, the `Source` of the text with the options in this name."""
     names = {one.name for language in _languages(grammar) for one in _placeholders(language)}
     return {name: source_of(text, **options_of(name)) for name in sorted(names)}
 

@@ -1,4 +1,4 @@
-"""JSON text inside a JSON string, as a pattern that the decoded string must match.
+"""JSON text inside a JSON string (`Json[T]` of Pydantic), as a pattern that the decoded string must match.
 
 The pattern allows no white space. It leaves out strings with escapes, long numbers, numbers with exponents, objects
 with only a part of the optional fields, and dicts with more than one entry. A type that a pattern cannot describe
@@ -38,7 +38,7 @@ def json_pattern(schema: dict[str, Any], definitions: Mapping[Any, Any], templat
     """Return a pattern of the JSON texts of a schema.
 
     Args:
-        schema: The JSON Schema of the inner type.
+        schema: The JSON Schema of `T` in `Json[T]`.
         definitions: The definitions that the schema may refer to, by name.
         template: A reference to a definition, with "{model}" in place of its name.
 

@@ -1,6 +1,7 @@
-"""Finds the meaning of core schemas of Pydantic that depends on validators.
+"""Finds out which values some core schemas of Pydantic allow, if the core schemas alone do not say this.
 
-These are the core schemas of literals, defaults, and types that Pydantic defines by functions.
+These are the core schemas of literals, defaults, and types that Pydantic defines by functions. The answer follows from
+the names of these functions, or from a call of a validator.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _LENGTHS = frozenset({"max_length_validator", "min_length_validator"})
 
 
 def special(schema: Any, json_bytes: str) -> dict[str, Any] | None:
-    """Return the JSON Schema of a type that Pydantic defines by a function. None for types that need no other schema.
+    """Return the JSON Schema of a type that Pydantic defines by a function. None: Pydantic's own schema is kept.
 
     Args:
         schema: The core schema.

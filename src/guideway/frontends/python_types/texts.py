@@ -236,7 +236,7 @@ def ecma_pattern(pattern: str) -> str:
 def past_or_future(op: str | None) -> tuple[date | None, date | None]:
     """Return the first day that is future, and the last day that is past, at every offset from UTC.
 
-    They are so until the end of the second day from now, because a schema is used after it was made. `op`: "future"
+    They stay so until the end of the second day from now, because a schema is used after it was made. `op`: "future"
     (the second result is None), "past" (the first is None) or None (both are).
     """
     # This machine's day can differ from that of UTC by 14 hours, and that of a text by 24 hours (RFC 3339, 5.6).
