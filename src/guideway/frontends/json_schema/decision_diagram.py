@@ -69,7 +69,10 @@ if TYPE_CHECKING:
 __all__ = ["MAX_EXPANDED", "MIN_COUNTED", "TooComplex", "divide_objects"]
 
 MAX_EXPANDED = 16
-"""The maximum number of constant arrays and objects of a `oneOf` branch that are expanded."""
+"""The maximum number of constant arrays and objects that are replaced by conditions on their items and entries.
+
+It applies to each schema, and to each alternative of a branch.
+"""
 
 MAX_CASES = 1000
 """The maximum number of alternatives in a division by cases."""

@@ -69,13 +69,13 @@ MAX_STEPS = 25_000
 """The maximum number of search steps for one node."""
 
 MAX_WORK = 200_000
-"""The maximum number of search steps for a document without schemas. Each schema adds 20 steps."""
+"""The maximum number of search steps for a document is this number, plus 20 for each of its schemas."""
 
 MAX_STEPS_AHEAD = 500
-"""The maximum number of search steps by which `Expander.is_unsatisfiable` decides."""
+"""The maximum number of search steps of one call of `Expander.is_unsatisfiable`."""
 
 MAX_LOOKAHEAD = 4
-"""The maximum number of nested searches in which `Expander.is_unsatisfiable` starts another one."""
+"""The maximum nesting depth of searches at which `Expander.is_unsatisfiable` starts another search."""
 
 MAX_NESTED = 50
 """The maximum number of nested searches. The expansion of `oneOf` and `unevaluated*` starts a search inside another."""
@@ -84,23 +84,25 @@ MAX_EVALUATING_BRANCHES = 10
 """The maximum number of `anyOf` branches that evaluate keys or items, if `unevaluated*` depends on them."""
 
 MAX_WIDE = 250
-"""A node with more object alternatives than this must not contain such a node.
+"""A node with more alternatives for objects than this must not contain such a node.
 
 The reason is that the numbers of parser states of nested nodes multiply.
 """
 
 MAX_STEPS_FIRST = 3_000
-"""The maximum number of search steps of one node in the first search. If it needs more, objects are divided by cases.
+"""The maximum number of search steps for one node in the short search, which comes first.
+
+If the node needs more steps, its objects are divided by cases (`Expander._search_or_divide`).
 """
 
 MAX_WORK_FIRST = 20_000
-"""The maximum number of search steps of the first search, including those for nested nodes."""
+"""The maximum number of search steps of the short search, including those of the searches nested in it."""
 
 MAX_STEPS_EARLY = 400
 """`MAX_STEPS_FIRST` with `Expander.divides_early`.
 
-With this limit, the published schemas take the least time: a smaller one divides objects that a short search expands, a
-larger one expands objects to many alternatives that a division avoids.
+With a smaller limit, objects are divided that a short search could expand. With a larger one, objects are expanded to
+many alternatives that a division avoids. The published schemas took the least time with this limit.
 """
 
 MAX_WORK_EARLY = 10_000

@@ -31,7 +31,8 @@ MAX_SPLITS = 100_000
 """The maximum number of steps of one division by cases."""
 
 MAX_WORK = 4 * MAX_SPLITS
-"""The maximum number of steps of one division, with the steps of formulas that are examined and do not change."""
+"""The maximum number of steps of one division by cases, including steps for formulas that are examined but not changed.
+"""
 
 ABSENT = 1
 """The bit of the class "the key is absent"."""

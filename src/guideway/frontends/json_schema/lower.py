@@ -81,7 +81,7 @@ The matcher has one parser state for each of them.
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
 
 Readings = list[tuple[int, Conjunction]]
-"""The ways to read a value. A reading has the marks that it sets, and the condition that the value then meets."""
+"""The ways to read a value, each as the marks that it sets, and the condition that the value then meets."""
 
 Applied = tuple[tuple[int, Conjunction], ...]
 """The demands that an entry with a given key can meet: the mark of each, and the condition on the value."""

@@ -50,7 +50,10 @@ __all__ = [
 ]
 
 INTEGER_DIGITS = 19
-"""The maximum number of digits of a plain integer, unless the style sets another maximum or the bounds need more."""
+"""The maximum number of digits of an integer with `Style.plain_numbers`.
+
+The style can set another maximum, and bounds or divisors may need more digits.
+"""
 
 NUMBER_DIGITS = 16
 """The same for other numbers: the maximum number of digits before the point, and of those after it."""

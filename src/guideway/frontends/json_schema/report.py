@@ -52,13 +52,13 @@ __all__ = [
 
 
 MAX_TRIALS = 60
-"""The maximum number of trial deletions."""
+"""The maximum number of keywords and subschemas that a search for conflicting keywords removes on trial."""
 
 MAX_TRIAL_WORK = 5_000
-"""The maximum number of search steps of all trial deletions together."""
+"""The maximum number of search steps (dnf.py) for all removals of one such search together."""
 
 MAX_TRIAL_UNITS = 50_000_000
-"""The maximum work of the kernel for all trial deletions together."""
+"""The maximum work for all removals of one such search together, in the units of `CompileLimits.max_work`."""
 
 MAX_PLACES = 500
 """The maximum number of schemas that a document may have if conflicting keywords are to be searched in it."""

@@ -47,7 +47,7 @@ DIGITS = "digits"  # a kind of value, like the names of types: the integers of d
 VALUES = (("null", None, "null"), ("boolean", True, "true"), ("boolean", False, "false"))
 _MAX_STYLES = 64
 MAX_NODES = 200_000
-"""The largest node number that `reserve` returns. It limits the size of the grammar of a schema."""
+"""The largest node number that `reserve` (fast_path.py) returns. It limits the size of the grammar of a schema."""
 
 
 @cached(64)

@@ -58,7 +58,7 @@ MAX_CLASSES = 64
 """The maximum number of key classes of one object."""
 
 MAX_TESTS = 32
-"""The maximum number of tests of the keys of one object, except finite lists. Their intersections are computed."""
+"""The maximum number of tests of the keys of one object, without finite tests. Their intersections are computed."""
 
 MAX_STATES = 200_000
 """The maximum number of automaton states of the emptiness tests that share a vocabulary.

@@ -17,7 +17,7 @@ from guideway.errors import UnsupportedError
 __all__ = ["MAX_DEPTH", "json_pattern"]
 
 MAX_DEPTH = 8
-"""The maximum nesting depth of the inner type. A reference counts as one level."""
+"""The maximum nesting depth of the schema of `T` in `Json[T]`. A reference counts as one level."""
 
 MAX_PATTERN = 20_000
 """The maximum length of the pattern."""

@@ -43,7 +43,10 @@ _INTEGER_KEY = {"pattern": "^(0|-?[1-9][0-9]{0,18})$"}
 _NO_LEAP_SECOND = {"not": {"pattern": ":60"}}
 
 SHORTEST_STEP = 1e-16
-"""The smallest difference of two numbers that the generation profile writes, if their bounds have no more digits."""
+"""The smallest difference of two numbers that the generation profile writes.
+
+It can be smaller if the bounds of the numbers have 16 or more digits after the point.
+"""
 
 _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
 _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
