@@ -91,8 +91,8 @@ class AutomatonCache:
     def info(self) -> dict[str, CacheInfo]:
         """Return entries, maximum, hits and misses of each cache of function results in memory, by its name.
 
-        Most of these caches hold parts of translated constraints, such as languages of patterns and formats. Caches of
-        modules that are not imported yet are not listed.
+        Most of these caches hold intermediate results of lowering constraints, such as languages of patterns and
+        formats. Caches of modules that are not imported yet are not listed.
         """
         return caching.info()
 

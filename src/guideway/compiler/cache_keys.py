@@ -3,9 +3,9 @@
 Constraints are immutable, and types are assumed to be, so both are cached by identity, with weak references. The
 program of a type is cached for one day, because the texts of some types, such as `FutureDate`, depend on the date. If
 `constraints/known.py` finds that constraints are equal, they share their `__dict__`, which stores the digest as well. A
-schema given as a dict can be modified, so it is cached by its content. There are two keys of content. `quick_key`
-digests a pickle, which takes some microseconds. But the pickles of equal values can differ, so this key is used only
-within the process. `content_key` depends only on the content, and is part of the names of files on disk.
+schema given as a dict can be modified, so it is cached by its content. Two functions compute a key of the content.
+`quick_key` digests a pickle, which takes some microseconds. But the pickles of equal values can differ, so this key is
+used only within the process. `content_key` depends only on the content, and is part of the names of files on disk.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def quick_key(constraint: object) -> tuple[bytes, int] | None:
 
 
 class _KnownProgram(NamedTuple):
-    """The digest of a constraint's or type's program, with the Pydantic schema and the day for which it was made."""
+    """The digest of the program of a constraint or type, with the Pydantic schema and the day at its creation."""
 
     reference: weakref.ref[object]
     marker: object
@@ -66,15 +66,15 @@ class _KnownProgram(NamedTuple):
     digest: bytes
 
     def is_of(self, constraint: object) -> bool:
-        """Return whether the program is still that of the constraint or type, which `reference` refers to.
+        """Return whether the program is still valid for `constraint`, the object to which `reference` refers.
 
-        It is always that of a constraint.
+        It always is for a constraint. For a type, it is not if another day has begun or Pydantic has rebuilt the model.
         """
         return not isinstance(constraint, type) or (self.marker is _marker(constraint) and self.day == day())
 
 
 def _marker(constraint: object) -> object:
-    """Return an object that is another one after Pydantic has rebuilt a model; None for what is not a model."""
+    """Return the Pydantic schema of a model, which is a new object after Pydantic has rebuilt the model; else None."""
     return getattr(constraint, "__pydantic_core_schema__", None)
 
 

@@ -2,7 +2,7 @@
 
 It uses four caches: automata in memory (`automaton_cache.py`); the digests of the programs of constraints in memory
 (`cache_keys.py`), whose lookup takes microseconds; programs of expensive constraints on disk
-(`constraints/programs.py`); and the kernel's token tables on disk (`Vocabulary.kernel`).
+(`constraints/programs.py`); and vocabularies in the form that the kernel uses, on disk (`Vocabulary.kernel`).
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def compile(
 def store_program(constraint: Constraint[Any]) -> None:
     """Lower a constraint and store its program on disk, so that another process can load it.
 
-    Programs that take little time to create are not stored, nor are those of constraints for which no digest is equal
-    in every process.
+    The program is not stored if it takes little time to create, or if the constraint has no digest of its content that
+    is equal in every process.
 
     Raises:
         ConstraintError: The errors of `compile` that do not depend on the vocabulary.

@@ -18,7 +18,7 @@ class CompileLimits:
     Args:
         max_states: The maximum number of automaton states of all constraints that are compiled with these limits for
             one vocabulary, together.
-        max_work: The maximum number of work units of one call, such as compiling, or computing one mask.
+        max_work: The maximum number of the kernel's units of work in one call, such as compiling, or computing a mask.
 
     Raises:
         TypeError: A limit is not an integer.

@@ -2,7 +2,7 @@
 
 nodes.py       `Grammar` and its nodes: sequences, alternatives, objects, arrays
 regular.py     regular expressions over characters
-derivatives.py  deterministic automata of regular expressions, by derivatives
+derivatives.py deterministic automata of regular expressions, by derivatives
 rules_text.py  a grammar as context-free rules, for exports to the notations of other libraries
 automata/      finite automata over characters
 lengths.py     bounds of the length of texts

@@ -1,8 +1,8 @@
 """Deterministic automata of regular expressions over characters, by derivatives (Brzozowski 1964).
 
-`spelled_out` replaces `JsonEscaped` by expressions over the characters of the escaped text. `determinized` returns a
-`Dfa` that is equivalent to an expression, and so has no intersections and complements. The states of the automaton are
-expressions in a normal form.
+`spelled_out` replaces `JsonEscaped` and `Substrings` by expressions over the characters of the written text.
+`determinized` returns a `Dfa` that is equivalent to an expression, and so has no intersections and complements. The
+states of the automaton are expressions in a normal form.
 """
 
 from __future__ import annotations
@@ -74,10 +74,11 @@ def _outside(pairs: list[tuple[int, int]]) -> Ranges:
 
 
 class Speller:
-    """Writes out `JsonEscaped` and `Substrings`.
+    """Replaces `JsonEscaped` and `Substrings` by other expressions, as `spelled_out` does.
 
-    Each object is translated once, so results share parts as well. In JSON strings, equal characters have one result,
-    and so have the texts outside equal sets of texts, such as the keys of `additionalProperties`.
+    Each object is translated once, so the results share parts where the expressions do. In JSON strings, equal
+    characters share one result, and so do complements of equal lists of texts, such as the keys of
+    `additionalProperties`.
     """
 
     def __init__(self) -> None:
@@ -508,8 +509,8 @@ def determinized(expression: Regular, limit: int = MAX_STATES) -> Dfa:
         limit: The maximum number of states.
 
     Raises:
-        LimitExceededError: There are more states, they consist of more than 40 * `limit` expressions, or the expression is
-            nested too deep.
+        LimitExceededError: There are more states, they consist of more than 40 * `limit` expressions, or the expression
+            is nested too deep.
         UnsupportedError: The expression contains `JsonEscaped` or a special token.
     """
     machine = _Machine(limit)

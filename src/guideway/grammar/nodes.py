@@ -122,10 +122,11 @@ class Object:
         punctuation: The fixed texts.
         properties: Entries that occur at most once each.
         open: Classes of entries of which any number may occur (additional properties).
-        ordered: True: the properties are in the given order, and open entries follow. False: any order.
+        ordered: True: the entries of `properties` are in the given order, and those of `open` follow. False: any order.
         minimum: The minimum number of entries.
         maximum: The maximum number of entries; None: no maximum.
-        demands: The bits that entries, or missing properties, mark. By default, each of these bits must be marked.
+        demands: The bits that entries (`Marked.marks`) or missing properties (`Property.missing`) mark. By default,
+            each of these bits must be marked.
         least: The minimum number of bits of `demands` that are marked; None: all of them.
         most: The maximum number of bits of `demands` that are marked; None: no maximum. If there is a maximum, the
             languages of the alternatives of a value must be disjoint. This is not checked.
@@ -189,12 +190,12 @@ class Cell:
 
 @value
 class Number:
-    """The JSON numbers whose exact value is in one of the cells.
+    """The JSON numbers whose exact value is in one of `cells`.
 
     Attributes:
-        cells: The cells.
+        cells: Intervals with conditions on divisibility.
         spelling: "any": every JSON spelling (1.0, 1e2, -0). "plain": without an exponent, and without a fraction if
-            `multiple_of` of the cell contains an integer. "pointed": with a fraction or an exponent (1.0, 1e2).
+            the `multiple_of` of its interval contains an integer. "pointed": with a fraction or an exponent (1.0, 1e2).
     """
 
     cells: tuple[Cell, ...]
@@ -273,10 +274,10 @@ class Grammar:
         places: The origin of each node.
         root: The number of the root.
         first: Expressions that are encoded first, so that they have the same position in most programs.
-        ahead: The maximum work for computing masks in advance after compilation, in work units of the kernel. 100 units
-            take about a microsecond. 0: no masks are computed in advance.
+        ahead: The maximum work for computing masks in advance after compilation, in the kernel's units of work. 100
+            units take about a microsecond. 0: no masks are computed in advance.
         emptiness: What `constraints/exports.py` has found: True if no text fits, False if one does. A tuple: the
-        message and the JSON Pointer of the error if a limit was exceeded. None: it was not tested.
+            message and the JSON Pointer of the error if a limit was exceeded. None: it was not tested.
     """
 
     nodes: list[Node | None] = field(default_factory=list)

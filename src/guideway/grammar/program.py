@@ -61,7 +61,7 @@ class _SharedExpressions:
         self._renew()
 
     def _renew(self) -> None:
-        """Replace the writer, without the expressions that depend on constraints of users."""
+        """Replace the writer by a new one without the expressions that depend on constraints of users."""
         writer = ProgramWriter(
             (Leaf, Sequence, Alternative, Object, Array, Number, Punctuation, Property, Marked, Cell),
             (Chars, Literals, Concat, Union, Intersection, Complement, Repeat, JsonEscaped, Dfa, Special, Substrings),
@@ -80,7 +80,7 @@ class _SharedExpressions:
         self.writer.share(expression)
 
     def add_recent(self, expression: Regular) -> None:
-        """Add an expression that depends on a constraint. If there are too many of them, all are removed before."""
+        """Add an expression that depends on a constraint. If there are too many of these, all are removed first."""
         if self._recent >= _MAX_RECENT:
             self._renew()
         self._recent += 1

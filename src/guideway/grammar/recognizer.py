@@ -24,7 +24,7 @@ def single_bytes(max_states: int | None = None) -> KernelVocabulary:
 
     Args:
         max_states: The maximum number of automaton states of all grammars that are compiled for this vocabulary,
-            together. If more are needed, operations on these automata raise `LimitExceededError`, on all machines
+            together. If more are needed, operations on these automata raise `LimitExceededError`, on every computer
             alike. None: no such limit.
     """
     from guideway._kernel import KernelVocabulary

@@ -91,7 +91,7 @@ class Intersection:
 
 @value
 class Complement:
-    """The complement: all texts that the part does not match. Inside `JsonEscaped`, all decoded texts."""
+    """The complement: all texts that the part does not match. Inside `JsonEscaped`, these are decoded texts."""
 
     part: Regular
 
@@ -139,8 +139,8 @@ class Substrings:
         ends: For each character and for the end of the text, 1 if a substring may end before it, else 0.
         variants: Pairs (code point, code point of the text), sorted: the first may be written in place of the second.
         empty: Whether the empty text is one of the substrings.
-        name: The name of the format "verbatim" for which this is a placeholder; "": it is none. A placeholder must be
-            replaced before the grammar is compiled.
+        name: For a placeholder, the format with its options, such as "verbatim:ignore-case"; "": this is no placeholder.
+            A placeholder must be replaced before the grammar is compiled.
     """
 
     text: str

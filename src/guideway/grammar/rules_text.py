@@ -118,8 +118,8 @@ def rules_of(grammar: Grammar, *, duplicate_keys: bool = False, limit: int = MAX
 
     Args:
         grammar: The grammar.
-        duplicate_keys: Whether objects with open properties may have a key twice. A context-free grammar cannot exclude
-            this, so such objects raise an error otherwise.
+        duplicate_keys: Whether the rules may derive objects with a key that occurs twice, if the object has open
+            properties. A context-free grammar cannot exclude this, so such objects raise an error otherwise.
         limit: The maximum number of rules.
 
     Raises:
@@ -234,12 +234,13 @@ class _Maker:
         colon: tuple[Term, ...] = (*space, FixedText(mark.colon), *space)
         highest = max(node.minimum, 1) if node.maximum is None else node.maximum
         keys = [self._named(entry.key) for entry in (*node.properties, *node.open)]
-        # For each entry and value: the marks, and the terms before the reference to the next state.
+        # For each entry and value: the marks, and the terms before the reference to the rule of the rest of the object.
         first = [
             [(marks, (key, *colon, way, *space)) for marks, way in ways] for key, ways in zip(keys, values, strict=True)
         ]
         later = [[(marks, (*comma, *head)) for marks, head in heads] for heads in first]
-        if not node.ordered and size > _FEW_KEYS:  # an entry occurs in the rules of up to 2 ** (size - 1) states
+        # In any order, an entry occurs in the rules of up to 2 ** (size - 1) sets of properties, so it becomes a rule.
+        if not node.ordered and size > _FEW_KEYS:
             later = [[(marks, (self._rule(Join(head)),)) for marks, head in heads] for heads in later]
         required = sum(1 << number for number, entry in enumerate(node.properties) if entry.required)
         missing = [entry.missing & node.demands for entry in node.properties]

@@ -48,25 +48,26 @@ def copy_schema(value: object) -> tuple[object, bool]:
     if copied is None:
         _check_count(value, MAX_DEPTH)
         copied = _copied(value, MAX_VALUES)
-    return (copy_value(value), True) if copied is None else copied  # None: not plain; `copy_value` also reports errors
+    return (copy_value(value), True) if copied is None else copied  # None: `copy_value` copies or raises
 
 
 def _copied(value: object, most: int) -> tuple[object, bool] | None:
-    """Return the result of `copy_schema`; None if the value is not plain or has more than `most` values."""
+    """Return the result of `copy_schema`; None if `copy_plain` cannot copy the value, such as above `most` values."""
     return copy_plain(value, _exact, _NAMING, _ANCHORS, most, MAX_DEPTH, 3 * MAX_DIGITS)
 
 
 def _check_count(value: object, deepest: int) -> None:
     """Raise `LimitExceededError` if a value has more than `MAX_VALUES` values or contains itself.
 
-    Shared parts count at each of their places, because a copy writes them there. `deepest`: for the message.
+    An object that occurs several times counts each time, because the copy contains it each time. `deepest` is used only
+    in the message.
     """
     if count_values(value, MAX_VALUES) > MAX_VALUES:
         raise _too_large(deepest)
 
 
 def _exact(number: object) -> int | Decimal | None:
-    """Return a float or decimal as an exact number; None if JSON cannot write it or it has too many digits."""
+    """Return a float or `Decimal` as an exact number; None for other types, NaN, infinity, and too many digits."""
     if type(number) is float:
         number = Decimal(repr(number))
     return bounded(number) if type(number) is Decimal and number.is_finite() else None

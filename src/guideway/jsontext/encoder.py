@@ -14,7 +14,7 @@ __all__ = ["identity", "write_json", "write_number"]
 
 
 def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
-    """Return the JSON text of a value: keys in the order of the dict, canonical escapes.
+    """Return the JSON text of a value: keys in the order of the dict, only the escapes that JSON requires.
 
     `Decimal` numbers are written without an exponent. `comma` and `colon` are the separators.
     """
@@ -40,7 +40,7 @@ def _encoder(comma: str, colon: str, same: bool) -> json.JSONEncoder:
 
 
 def _written(value: object, comma: str, colon: str, same: bool = False) -> Iterator[str]:
-    todo: list[object] = [value]  # values, and `_Raw` punctuation
+    todo: list[object] = [value]  # values, and `_Raw` texts
     while todo:
         one = todo.pop()
         if isinstance(one, _Raw):
@@ -65,7 +65,7 @@ def _written(value: object, comma: str, colon: str, same: bool = False) -> Itera
 
 
 class _Raw:
-    """Punctuation between values."""
+    """Text that is written as it is: punctuation, and encoded keys."""
 
     __slots__ = ("text",)
 
@@ -74,7 +74,7 @@ class _Raw:
 
 
 def identity(value: object) -> str:
-    """Return a text that is the same for values that are equal in JSON Schema: 1 equals 1.0, in any key order.
+    """Return a text that is the same for values that are equal in JSON Schema: 1 equals 1.0, key order is irrelevant.
 
     Numbers must be int or `Decimal`.
     """

@@ -29,7 +29,7 @@ def pointer(place: str, *names: str | int) -> str:
 
 
 class _Container:
-    """An array or object that is open.
+    """An array or object whose closing bracket was not read yet.
 
     Attributes:
         name: The key or index of its current child; None: an object without a current child.

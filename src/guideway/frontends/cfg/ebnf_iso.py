@@ -107,7 +107,7 @@ class IsoReader(Reader):
                 self.at += 1
 
     def _sign(self) -> str:
-        """Read an operator or bracket, and return its main spelling: `|` for `/` and `!`, `;` for `.`, `[` for `(/`."""
+        """Read and return an operator or bracket, synonyms as one: `|` for `/` and `!`, `;` for `.`, `[` for `(/`."""
         pair = self.text[self.at : self.at + 2]
         if pair in _OTHER_SIGNS:
             self.at += 2

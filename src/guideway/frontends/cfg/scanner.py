@@ -71,7 +71,7 @@ class Reader:
         return self.text[self.at : self.at + 1]
 
     def skip(self, text: str) -> bool:
-        """Read a text if it comes next. Returns whether it was read."""
+        """Read `text` if it comes next. Returns whether it was read."""
         found = self.text.startswith(text, self.at)
         if found:
             self.at += len(text)
@@ -86,7 +86,7 @@ class Reader:
         return found[0]
 
     def need(self, text: str, what: str = "") -> None:
-        """Read a text. Raises an error if it does not come next. `what` follows the text in the message."""
+        """Read `text`. Raises an error if it does not come next. `what` follows `text` in the message."""
         if not self.skip(text):
             self.expected(f"{text!r}{what}")
 
@@ -153,7 +153,7 @@ class Reader:
         return int(self.text[start : self.at])
 
     def set_of(self, ranges: list[tuple[int, int]], negated: bool, start: int) -> Chars:
-        """Return a character class or its complement. `start` is its position, for the error without ranges."""
+        """Return a character class or its complement. `start` is its position, for the error if there are no ranges."""
         if not ranges:
             self.fail("a character class must not be empty, because its meaning would be ambiguous", start)
         made = chars(*ranges)
@@ -207,7 +207,7 @@ class Groups:
         self.series[-1] = Repetition(self.series[-1], least, most)
 
     def done(self) -> Term:
-        """Return the term of all that was added. Raises an error if a group is still open."""
+        """Return one term for everything that was added. Raises an error if a group is still open."""
         if self.inside:
             closing, at, _ = self._open[-1]
             self._reader.fail(f"expected {closing!r} at the end of this group", at)

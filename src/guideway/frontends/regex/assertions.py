@@ -62,7 +62,7 @@ def boundary(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> 
 
 
 def no_boundary(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> Part:
-    """Return the assertion `\\B`. In Python's `re`, the version decides whether it holds in the empty text."""
+    """Return the assertion `\\B`. The version of Python decides whether its `re` lets `\\B` hold in the empty text."""
     before, none_before, after, none_after = _sides(dialect, ascii_only, ignore_case, at)
     neither = series([none_before, none_after])
     if dialect == "python" and not _holds_in_nothing():

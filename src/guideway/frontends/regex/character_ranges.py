@@ -53,7 +53,7 @@ def merge(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 @cached(64, characters=1 << 16, size=len)
 def invert(ranges: Ranges) -> Ranges:
-    """Return the characters that are not in `ranges`, without surrogates: texts have none."""
+    """Return the characters that are not in `ranges`, without surrogates, which do not occur in texts."""
     left: list[tuple[int, int]] = []
     start = 0
     for low, high in merge((*ranges, *_SURROGATES)):

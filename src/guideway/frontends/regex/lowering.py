@@ -1,11 +1,11 @@
-"""Lowers the syntax tree of a pattern to the language of the texts that it matches.
+"""Translates the syntax tree of a pattern to the language of the texts that it matches.
 
 The tree is processed from its end. For each part, the language of the rest of the text from this part on is computed
 from the language of the rest after it. A lookahead `(?=x)` is then an intersection, and `(?!x)` an intersection with a
 complement. Because of `^`, each language is computed twice: for the start of the text, and for later positions.
 
-Lookbehinds near the start of the pattern are lowered to intersections, too (`_Languages.in_order`). Because of other
-lookbehinds, and of assertions that are repeated or inside a lookbehind, parts are lowered to a DFA (`lookaround.py`).
+Lookbehinds near the start of the pattern become intersections, too (`_Languages.in_order`). Parts with other
+lookbehinds, or with assertions that are repeated or inside a lookbehind, are translated to a DFA (`lookaround.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SOMETHING = Repeat(ANY_CHAR, 1, None)
 
 
 def lower(part: Part, *, search: bool, too_large: TooLarge) -> Regular:
-    """Lower a syntax tree to a language.
+    """Return the language of a syntax tree.
 
     Args:
         part: The syntax tree, or a part of one.
@@ -69,7 +69,7 @@ _NONE = Plain(NEVER, 1, 1)
 
 
 class _Languages:
-    """Lowers parts to languages.
+    """Translates parts to languages.
 
     The attribute `least` of the resulting `Plain` objects is 0 if the language contains the empty text. Other values
     say only that it does not.

@@ -39,7 +39,7 @@ class Scanner:
         return char
 
     def skip(self, text: str) -> bool:
-        """Read a text if it comes next. Returns whether it was read."""
+        """Read `text` if it comes next. Returns whether it was read."""
         found = self.pattern.startswith(text, self.at)
         if found:
             self.at += len(text)

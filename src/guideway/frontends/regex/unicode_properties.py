@@ -103,6 +103,6 @@ def _orbits() -> list[tuple[int, ...]]:
 
 @cached(256)
 def fold(ranges: Ranges) -> Ranges:
-    """Return the characters, and all characters that are equal to one of them under simple case folding."""
+    """Return the characters of `ranges`, and all that are equal to one of them under simple case folding."""
     more = [code for orbit in _orbits() if any(contains(ranges, code) for code in orbit) for code in orbit]
     return merge((*ranges, *((code, code) for code in more)))

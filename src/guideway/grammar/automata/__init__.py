@@ -9,6 +9,6 @@ dfa.py          expressions -> DFAs, with intersections and complements
 Three related algorithms are in other packages, because their states are not sets of NFA states:
 `frontends/regex/lookaround.py` (states are formulas over NFA states, for assertions),
 `frontends/cfg/lark/contextual_lexer/longest_match.py` (states are ordered lists of NFA states, for the priorities of
-`re`), and `constraints/captures/` (a recogniser with calls and counted loops, for derivations). The first two use parts
-of this package.
+`re`), and `constraints/captures/` (a state machine with calls of rules and counted loops, which finds derivations). The
+first two use parts of this package.
 """

@@ -89,7 +89,7 @@ def lower(rules: list[Rule], start: str) -> Lowered:
 class _Lowering:
     """Lowers the strongly connected components. After `run`, a reachable variable has an expression, or productions.
 
-    The expression includes the empty text if the variable derives it. The productions do not.
+    The expression matches the empty text if the variable derives it. The productions never derive the empty text.
     """
 
     def __init__(self, made: Productions, rules: list[Rule], root: int) -> None:
@@ -158,7 +158,7 @@ class _Lowering:
     def _is_simple(self, component: list[int]) -> bool:
         """Lower a strongly connected component that is one repetition or one difference of regular symbols.
 
-        Returns False for others.
+        Returns False for other components.
         """
         variable, made = component[0], self._made.of[component[0]]
         for one in component:

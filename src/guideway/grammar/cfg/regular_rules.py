@@ -13,14 +13,15 @@ __all__ = ["fold"]
 
 Group = dict[int, list[Production]]
 
-_MAX_EQUATIONS = 8  # maximum number of variables that are solved together, because larger ones give long expressions
+_MAX_EQUATIONS = 8  # maximum number of variables of a solved component, because larger components give long expressions
 
 
 def fold(group: Group, expressions: Expressions) -> tuple[dict[int, Regular], Group]:
     """Return the expressions of the variables that are solved, and the productions of the other variables.
 
-    A strongly connected component is solved if it is right linear and has at most `_MAX_EQUATIONS` variables. In the
-    productions, solved variables are replaced by their expressions.
+    The variables of a strongly connected component are solved, which means expressed without variables, if the
+    component is right linear and has at most `_MAX_EQUATIONS` variables. In the returned productions, solved variables
+    are replaced by their expressions.
     """
 
     def callees(variable: int) -> list[int]:

@@ -1,9 +1,9 @@
 """Ignored text of Lark's dynamic lexer: an ignored terminal always takes the longest match of its pattern.
 
-So a text is ignored only if no ignored terminal in it could also match the following characters. These belong to more
-ignored text or to the next terminal. Therefore one automaton describes a terminal with the ignored text before it. Its
-states contain what is being read, and the states of the ignored terminals that have already matched. These must not
-reach an accepting state again.
+So after the match of an ignored terminal, the text must not continue in such a way that this terminal has a longer
+match. The following characters belong to more ignored text or to the next terminal. Therefore one automaton describes a
+terminal with the ignored text before it. A state of this automaton contains the state of the terminal that is being
+read, and the states of the ignored terminals that have already matched, which must not accept again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TOO_LONG = f"the automata of ignored text take more than {_MAX_WORK:,} steps; i
 
 _TERMINAL = -1  # the number of the terminal after the ignored text, in place of the number of an ignored terminal
 _Run = tuple[int, int]  # the number of an ignored terminal, and a state of its automaton
-# What is being read, and the matched ignored terminals that must not accept any more.
+# The terminal that is being read, and the ignored terminals that have matched and must not accept again.
 _Place = tuple[_Run, frozenset[_Run]]
 
 
@@ -62,7 +62,10 @@ class IgnoredText:
         return any(self._meets(machine_of(one, self._alphabet)) for one in self._terminals.values())
 
     def _meets(self, terminal: Machine) -> bool:
-        """Return whether an ignored terminal that has matched could also match a beginning of `terminal` after it."""
+        """Return whether an ignored terminal before a text of `terminal` could have a longer match.
+
+        The longer match would end within this text or after it.
+        """
         seen = {
             (number, state, 0)
             for number, machine in enumerate(self._ignored)

@@ -129,7 +129,7 @@ def written(literal: str) -> Written:
 def language_of(pattern: str) -> Regular:
     """Return the language of a terminal with this pattern.
 
-    If the pattern has a lazy repetition, these are only the texts without a proper prefix that matches, too.
+    If the pattern has a lazy repetition, a text is left out if the pattern also matches a shorter prefix of the text.
 
     Raises:
         TerminalError: The pattern matches the empty text, or depends on the text around the terminal.

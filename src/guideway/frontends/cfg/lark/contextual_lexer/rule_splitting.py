@@ -198,7 +198,7 @@ def symbol_after_dot(tables: Tables, item: tuple[int, int, int, int]) -> Symbol:
 
 
 class _Writing:
-    """Merges equivalent specialised rules, and writes a rule for each of them and each set of exits that is used."""
+    """Merges equivalent specialised rules, and writes a rule for each merged one and each set of exits that is used."""
 
     def __init__(self, made: _Splitting, pieces: Mapping[str, object]) -> None:
         self._made, self._pieces = made, pieces

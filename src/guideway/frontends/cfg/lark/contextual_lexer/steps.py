@@ -24,7 +24,8 @@ from guideway.grammar.regular import Concat, Regular, Repeat, Union
 
 __all__ = ["Accepted", "Steps"]
 
-# The names of the terminals that the parser accepts in a state (`END`: the end of the text), and of all ignored terminals.
+# The names of the terminals that the parser accepts in a state (`END`: the end of the text), and of all ignored
+# terminals.
 Accepted = frozenset[str]
 Pending = frozenset[int]  # numbers of `ForbiddenContinuations` that the next characters can still complete
 
@@ -163,7 +164,7 @@ class Steps:
         return name, ways, frozenset((end, self._gap_key(accepted, end)) for end in ends)
 
     def _gap_key(self, accepted: Accepted, pending: Pending) -> object:
-        """Return a key: if two are equal, the same ignored text is allowed and leads to the same lexer contexts."""
+        """Return a key of a position. If two are equal, the same ignored texts lead to the same lexer contexts."""
         return frozenset(
             (
                 at,
@@ -183,7 +184,10 @@ class Steps:
         return self._contexts[content]
 
     def _at(self, accepted: Accepted, pending: Pending) -> int:
-        """Return the lexer context of a position where `accepted` terminals are tried and `pending` can complete."""
+        """Return the lexer context of a position where `accepted` terminals are tried.
+
+        `pending` has the forbidden continuations that can still become complete there.
+        """
         key = accepted, pending
         if key not in self._at_known:
             self._at_known[key] = self._made_at(accepted, pending)
@@ -206,7 +210,8 @@ class Steps:
     def _ways_from(self, accepted: Accepted, pending: Pending, name: str, *, ignored: bool = False) -> _Ways:
         made = []
         for scanner in self._scanners.of(accepted)[name]:
-            # Lark decides by the scanner's terminal whether a match is ignored, before it compares the match with keywords.
+            # Lark decides by the scanner's terminal whether a match is ignored, before it compares the match with
+            # keywords.
             if ignored != (scanner.name in self._ignored):
                 continue
             number = -1 if scanner.name == name else scanner.keywords.index(name)

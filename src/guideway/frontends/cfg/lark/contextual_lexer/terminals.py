@@ -48,7 +48,7 @@ class Terminal:
 
 @dataclass(frozen=True, slots=True)
 class TerminalScanner:
-    """A terminal that the lexer tries in a set of accepted terminals.
+    """A terminal as the lexer tries it where the parser accepts a certain set of terminals.
 
     Attributes:
         name: The name of the terminal.
