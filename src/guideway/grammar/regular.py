@@ -51,7 +51,7 @@ MAX_CODE_POINT = 0x10FFFF
 Ranges = tuple[tuple[int, int], ...]
 """A set of characters: ranges of code points (first, last), sorted and disjoint."""
 Spelling = Literal["json", "json-any"]
-"""How characters are written in JSON strings: "json" in one way each, "json-any" in every legal way."""
+"""How characters are written in JSON strings: "json": in one way each; "json-any": in every legal way."""
 
 
 @value

@@ -17,7 +17,7 @@ MAX_VALUES = 2_000_000
 """Maximum number of values of a schema."""
 
 UNCOUNTED_VALUES = 50_000
-"""A schema is copied up to this number of values before its values are counted."""
+"""A schema with at most this number of values is copied without counting its values first."""
 
 MAX_DEPTH = 4000
 """The maximum nesting depth of a schema. A cyclic Python value exceeds it."""
@@ -25,7 +25,7 @@ MAX_DEPTH = 4000
 MAX_C_DEPTH = 150
 """The maximum nesting depth of values that are passed to recursive code in C, such as `json`.
 
-It needs about 40 KB of stack.
+Recursion to this depth needs about 40 KB of stack.
 """
 
 SURROGATE = re.compile("[\ud800-\udfff]")

@@ -67,4 +67,5 @@ LENGTHS = {
     "C_COMMENT": 13,
     "SQL_COMMENT": 7,
 }
-"""The lengths of Lark's patterns for these terminals. The contextual lexer orders terminals by them."""
+"""The lengths of Lark's patterns for these terminals. They are one criterion of the lexer's order
+(`Terminal.rank`)."""
