@@ -16,8 +16,8 @@ when it is first used, so that `import guideway` takes little time. Other public
     guideway.dsl           functions that combine constraints
     guideway.remote        models served by an API; `guideway.remote(client, name)` returns one
     guideway.pool          several models under one memory budget: `ModelSpec`, `PooledSession`
-    guideway.batch         files of requests, workers of data frameworks; `guideway.batch(model, requests)` yields
-                           results
+    guideway.batch         requests in files, or in Ray Data, Spark, Dask and Daft; `guideway.batch(model, requests)`
+                           yields results
 """
 
 from __future__ import annotations

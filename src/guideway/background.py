@@ -1,21 +1,23 @@
 """Threads that prepare constraints for event loops and for the rows of a batch, a few at a time.
 
-A constraint can take milliseconds or seconds: it is lowered by Python code, which holds the interpreter's lock (GIL),
-and its compilation is work of the kernel, which occupies a processor. If many were prepared at once, they would delay
-the loop of a model and the event loop. So all preparation of a process shares a few slots:
+Preparing a constraint can take milliseconds or seconds: it is lowered by Python code, which holds the interpreter's
+lock (GIL), and its compilation is work of the kernel, which occupies a processor. If many were prepared at once, they
+would delay the generation loop of a model and the event loop. So all preparation of a process shares a few slots. A job
+is work that needs a slot: a block of `turn`, or a `Task`.
 
 - A job has a level, which depends on the processor time that it has used. It begins at level 0, or at the level that is
   given to `Task.start`. After the times in `_LEVELS`, it moves to the next level. Each slot takes only jobs up to a
   highest level (`_SLOTS`), so long jobs cannot occupy all slots.
 - A free slot is given to the waiting job of the lowest level. At the same level, the rank decides (`RUNNING`, then
   `WAITING`, then `NEW`), and at the same rank the order of arrival.
-- A thread that runs Python code (`turn`) moves to its next level at a `checkpoint`. Work of the kernel (`call`, `Task`) is
-  limited to the time of its level. If that is not enough, it is repeated at the next level; the kernel has stored its
-  intermediate results.
-- Of the threads with a slot, one at a time runs Python code, for a millisecond. Then it sleeps for a moment, so
-  that another thread can take the GIL. `_Turns` describes when several run at once.
-- While a generation loop computes in a round (`begin_round`), the threads pause at their next checkpoint, for 10 ms at
-  most, and before they use a store of the kernel, for 5 ms at most. So a loop delays them, but cannot stop them.
+- A job that runs Python code (`turn`) moves to its next level at a `checkpoint`. Work of the kernel (`call`, `Task`) is
+  limited to the time of its level. If that is not enough, the work is repeated at the next level; the kernel has stored
+  its intermediate results.
+- Of the threads with a slot, one at a time runs Python code, for a millisecond. Then this thread sleeps for a moment,
+  so that another one can take the GIL. `_Turns` describes when several run at once.
+- While a generation loop computes in a round (`begin_round`), background threads pause at their next checkpoint, for
+  10 ms at most, and before they use a store of the kernel, for 5 ms at most. So a loop delays them, but cannot stop
+  them.
 
 In threads that are not background threads, `turn` and `checkpoint` have no effect, and `call` only calls the function.
 """
@@ -213,12 +215,12 @@ class _Turns:
 
 
 class _Rounds:
-    """Counts the times in which generation loops compute, and that have begun and not ended (`begin_round`).
+    """Counts the parts of rounds that have begun and not ended (`begin_round`).
 
-    A round of a loop has such a time before its call of the model, and one after it.
+    In such a part, a generation loop computes in Python or in the kernel: before or after a call of the model.
 
     Attributes:
-        count: The number of these times.
+        count: The number of these parts.
     """
 
     def __init__(self) -> None:
@@ -235,7 +237,7 @@ class _Rounds:
         _kernel.begin_round()
 
     def end(self) -> None:
-        """End the part of this thread. It has no effect if a fork has ended this part."""
+        """End the part that this thread has begun. It has no effect if `_renew` has ended this part after a fork."""
         _kernel.end_round()
         if not _THREAD.is_in_round:
             return
@@ -343,7 +345,7 @@ def turn(rank: int = NEW) -> AbstractContextManager[None]:
 
     Usually one of them runs Python code at a time (see `_Turns`). The block has no effect in other threads, and within
     another block. Code in C that takes long and releases the GIL should run in `call`. Entering the block raises
-    `Cancelled` if the caller no longer waits or the pool is closed.
+    `Cancelled` if the caller no longer waits or the thread pool is closed.
 
     Args:
         rank: `RUNNING`, `WAITING` or `NEW`: the order of the jobs of one level that wait for a slot.
@@ -355,7 +357,7 @@ def checkpoint() -> None:
     """If the turn of this thread has lasted a millisecond, or a round has begun, end the turn and wait for the next one.
 
     Loops that lower constraints call it at each step; a call that does not wait takes about 0.1 us. After the wait, it
-    raises `Cancelled` if the caller no longer waits or the pool is closed.
+    raises `Cancelled` if the caller no longer waits or the thread pool is closed.
     """
     until = _THREAD.until
     if until is None or (time.perf_counter() < until and not (_POOL.rounds.count and _THREAD.yields)):
@@ -385,7 +387,7 @@ def _resume(job: _Job, level: int) -> None:
 
 
 def _check_caller() -> None:
-    """Raise `Cancelled` if this thread's caller no longer waits for its result, or if the pool is closed."""
+    """Raise `Cancelled` if this thread's caller no longer waits for its result, or if the thread pool is closed."""
     caller, pool = _THREAD.caller, _THREAD.pool
     if (caller is not None and caller.is_cancelled) or (pool is not None and pool.is_closed):
         raise Cancelled
@@ -456,7 +458,10 @@ class Task:
         pool.slots.request(self._job)
 
     def attempt(self, slots: _Slots) -> None:
-        """Call `run` in the slot of the job, with the limit of its level. If that is not enough, queue it again."""
+        """Call `run` in the slot of the job, with the limit of its level.
+
+        If the limit is exceeded, put the job into the queue again, at the next level.
+        """
         job = self._job
         level, is_over = job.level, True
         job.begin()
@@ -635,7 +640,10 @@ _POOL = _Pool()
 
 
 def _renew() -> None:
-    """Replace the pool in the child of a fork, where the threads do not exist. A round of this thread ends, too."""
+    """Replace `_POOL` in the child process after a fork, where its threads do not exist.
+
+    If this thread has begun a part of a round, this part ends, too.
+    """
     global _POOL
     _POOL = _Pool()
     _THREAD.is_in_round = False

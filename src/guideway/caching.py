@@ -1,4 +1,4 @@
-"""Caches of function results with budgets, and the registry that clears and reports all of them.
+"""Caches of function results with a limited size, and the registry that clears and reports all caches.
 
 The decorator `@cached(entries)` is for functions whose results depend only on their arguments. Each cache has a maximum
 number of entries. A cache whose arguments can be long texts can also have a maximum number of characters.

@@ -48,7 +48,7 @@ _STALE_SECONDS = 3600  # the writer of a temporary file that is older than this 
 _TOUCH_SECONDS = 60  # a read updates the time of last use only if it is older than this
 _DEFAULT_BYTES = 1 << 30
 _SCAN_SECONDS = 60  # `put` reads the folder again after this time
-_SCAN_PARTS = 64  # `put` also reads the folder after this process has written the budget divided by this number
+_SCAN_PARTS = 64  # `put` also reads the folder after this process has written `budget_bytes` divided by this number
 
 _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 
@@ -58,9 +58,9 @@ class DiskStatistics:
     """What one `DiskCache` counted in this process.
 
     `damaged`: entries that `get` found invalid and tried to delete: the header did not match, or the file was no
-    regular file, was larger than the budget, or could have been written by another user. Each one is also a miss.
-    `verify` does not count. `refused`: entries that were not stored, because they exceed the budget or could not be
-    written.
+    regular file, was larger than `budget_bytes`, or could have been written by another user. Each one is also a miss.
+    `verify` does not change this number. `refused`: entries that were not stored, because they are larger than
+    `budget_bytes` or could not be written.
     """
 
     hits: int = 0
@@ -83,7 +83,7 @@ class Entry:
 
 
 class DiskCache:
-    """Entries by (kind, key) in a folder. `put` evicts entries if they have more than `budget_bytes` in total.
+    """Entries by (kind, key) in a folder. `put` evicts entries if they have more than `budget_bytes` bytes in total.
 
     `kind` is a lower-case name with the number of its format (`program-1`). `key` is a hex digest of everything that
     determines the content. Writers of the same key write the same content, so their order does not matter.
@@ -121,13 +121,13 @@ class DiskCache:
         return payload
 
     def put(self, kind: str, key: str, data: bytes | bytearray | memoryview) -> bool:
-        """Store an entry, and evict the least recently used entries if the budget is exceeded (see `trim`).
+        """Store an entry, and evict the least recently used entries if all exceed `budget_bytes` (see `trim`).
 
         The folder can have thousands of files, so `put` reads it only if it was last read more than 60 seconds ago, or
-        if this process has since written more than a 64th of the budget or more than was then free. So several writing
-        processes can together exceed the budget, each by at most a 64th of it.
+        if this process has since written more than a 64th of `budget_bytes`, or more than `budget_bytes` then left. So
+        several writing processes can together exceed `budget_bytes`, each by at most a 64th of it.
 
-        Returns True if the entry was stored, and False if it is larger than the budget or cannot be written.
+        Returns True if the entry was stored, and False if it is larger than `budget_bytes` or cannot be written.
         """
         path = self._path(kind, key)
         data = memoryview(data).cast("B")
@@ -164,9 +164,9 @@ class DiskCache:
         return sorted(found, key=lambda entry: (entry.used, entry.key))
 
     def trim(self) -> None:
-        """Delete abandoned temporary files (`_is_orphan`) and, if the entries exceed the budget, some of the entries.
+        """Delete abandoned temporary files (`_is_orphan`) and, if the entries exceed `budget_bytes`, some entries.
 
-        The least recently used entries are deleted until the others have at most 90 % of the budget.
+        The least recently used entries are deleted until the others have at most 90 % of `budget_bytes`.
         """
         total = 0  # the bytes of entries; other files do not count
         for name, status in self._files():
@@ -230,8 +230,9 @@ class DiskCache:
     def _read(self, path: Path) -> tuple[bytes | None, float]:
         """Return the content of a file and its time of last use.
 
-        The content is None if this is not a regular file, if `_is_ours` rejects it, or if it is larger than the budget.
-        The file is read, not mapped, so that later changes cannot affect content that was checked. Raises `OSError`.
+        The content is None if this is not a regular file, if `_is_ours` rejects it, or if it is larger than
+        `budget_bytes`. The file is read, not mapped, so that later changes cannot affect content that was checked.
+        Raises `OSError`.
         """
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return None, 0
@@ -326,7 +327,7 @@ _open: dict[tuple[str, int], DiskCache] = {}
 
 
 def is_enabled() -> bool:
-    """Return whether caches are enabled in this thread or task."""
+    """Return whether caches of compiled constraints are enabled in this thread or task."""
     return _enabled and not _off.get() and os.environ.get("GUIDEWAY_CACHE", "1") != "0"
 
 
@@ -352,7 +353,7 @@ class _Disabled:
 
 
 def disabled() -> contextlib.AbstractContextManager[None]:
-    """Return a context in which all caches are disabled, for this thread or task."""
+    """Return a context manager that disables all caches of compiled constraints, for this thread or task."""
     return _Disabled()
 
 

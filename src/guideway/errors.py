@@ -21,7 +21,7 @@ that a Python programmer would catch.
     ├── ChatTemplateError           no chat template, or it rejected the messages        (ValueError)
     ├── InvalidFileError            a file is malformed, or cannot be read or written    (ValueError)
     ├── InvalidRequestError         a request in a batch or to a server is malformed     (ValueError)
-    ├── CacheError                  the compile cache cannot be used                     (OSError)
+    ├── CacheError                  a command needs the disk cache, which is disabled    (OSError)
     ├── SnapshotError               a saved session cannot be restored                   (ValueError)
     ├── ProcessorError              a logits processor was used in an unsupported way    (RuntimeError)
     │   └── ProcessorReuseError     a logits processor was used for a second call        (RuntimeError)
@@ -252,7 +252,7 @@ class ChatTemplateError(GuidewayError, ValueError):
 class InvalidFileError(GuidewayError, ValueError):
     """A file cannot be read or written, or its content is malformed.
 
-    For example a tokenizer, an input or result file of a batch or of the command line, or a stored probe.
+    For example a tokenizer, an input or result file of a batch or of the command line, or a saved result of a probe.
     """
 
 
@@ -271,7 +271,7 @@ class InvalidRequestError(GuidewayError, ValueError):
 
 
 class CacheError(GuidewayError, OSError):
-    """A command needs the compile cache on disk, and this cache is disabled."""
+    """A command needs the disk cache, and this cache is disabled."""
 
 
 class SnapshotError(GuidewayError, ValueError):
@@ -314,11 +314,14 @@ class KVCacheFullError(EngineError, MemoryError):
 
 
 class ModelTooLargeError(EngineError, MemoryError):
-    """A model needs more memory than the budget of its pool minus that of pinned models, which always stay loaded."""
+    """A model needs more memory than its pool (`guideway.Pool`) has for models that are not pinned.
+
+    Pinned models always stay loaded, so their memory is subtracted from the memory budget of the pool.
+    """
 
 
 class LeaseTimeoutError(EngineError, TimeoutError):
-    """A model of a pool did not become free within the timeout."""
+    """A model of a pool (`guideway.Pool`) did not become free within the timeout."""
 
 
 class RemoteError(EngineError):

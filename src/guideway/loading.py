@@ -232,7 +232,7 @@ def _engine(folder: str, extra: str, libraries: str) -> Any:
 
 
 def _client(kind: str, base_url: str | None) -> Any:
-    """Return a new client of the SDK of a provider, a key of `_CLIENTS`. `base_url`: None: the default of the SDK.
+    """Return a new client of a provider's SDK. `kind`: a key of `_CLIENTS`. `base_url`: None: the default of the SDK.
 
     The API key comes from the environment: the SDK reads it; for Mistral, this function reads MISTRAL_API_KEY.
 

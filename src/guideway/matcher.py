@@ -1,9 +1,9 @@
 """`Matcher`: the state of one sequence in an automaton. It computes the mask of the tokens allowed next.
 
-The class is implemented in the kernel, so a call runs no Python code. A mask row has `ceil(V / 32)` uint32 words. Bit
-`t % 32` of word `t // 32` is set if and only if the text so far followed by token `t` can be completed; bits from V on
-are 0. The bits of end-of-sequence tokens are set if and only if the text is complete. After such a token the matcher is
-finished: its mask has only the bits of end-of-sequence tokens, and `advance` raises.
+The class is implemented in the kernel, so a call runs no Python code. For a vocabulary of V tokens, a mask has
+`ceil(V / 32)` uint32 words. Bit `t % 32` of word `t // 32` is set if and only if the text so far followed by token `t`
+can be completed; bits from V on are 0. The bits of end-of-sequence tokens are set if and only if the text is complete.
+After such a token the matcher is finished: its mask has only the bits of end-of-sequence tokens, and `advance` raises.
 
 Matchers of one automaton can be used from different threads; one matcher must be used from one thread at a time. A call
 that raises changes nothing.
@@ -70,8 +70,9 @@ def usual_tokens(
 ) -> list[int]:
     """Return tokens for all forced bytes: those of `forced_tokens`, and the longest tokens for the rest.
 
-    A model expects the tokens of the tokenizer, and usually draws them if it writes the text itself. If they are too
-    many, or their text is longer than `MOST_ENCODED`, the longest tokens are returned for the whole text.
+    A model expects the tokens of the tokenizer, and usually draws them if it writes the text itself. If these or the
+    longest tokens are `most` or more, or the text has more than `MOST_ENCODED` bytes, the longest tokens are returned
+    for the whole text.
 
     Args:
         matcher: The matcher.
@@ -96,7 +97,10 @@ def usual_tokens(
 
 
 def _bytes_of(tokenizer: Tokenizer) -> Callable[[Sequence[int]], bytes]:
-    """Return a function that returns the bytes of ids. It does not check them, so it is faster than that of the vocabulary."""
+    """Return a function that returns the bytes of ids.
+
+    The returned function does not check the ids, so it is faster than the method of the vocabulary.
+    """
     pieces = tokenizer.vocabulary.pieces
     return lambda ids: b"".join(pieces(ids))
 
@@ -109,10 +113,11 @@ def _checked(tokenizer: Tokenizer, ids: Sequence[int]) -> Sequence[int]:
 
 
 def _before(tokenizer: Tokenizer, after: Sequence[int]) -> Iterator[tuple[list[int], bytes]]:
-    """Yield contexts, each as ids and bytes: the last `_CONTEXT` ids, all ids, and at last no ids (or a line break).
+    """Yield contexts for the encoding of a text, each as ids that precede the text, and their bytes.
 
-    If the tokenizer adds a space before a text, a context begins with an id whose bytes begin with a space. A context
-    of ids that would be empty is left out.
+    The contexts are the last `_CONTEXT` ids of `after`, all of its ids, and no ids. If the tokenizer adds a space
+    before a text, ids at the beginning of a context are removed until one begins with a space, and the last context is
+    a line break. Of the first two contexts, those without ids are left out.
     """
     bytes_of, adds_space = _bytes_of(tokenizer), tokenizer.adds_space
     for count in (_CONTEXT, len(after)):

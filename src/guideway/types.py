@@ -1,8 +1,9 @@
 """The types that public functions return or take, for annotations.
 
-from guideway.types import Generation
+Example:
+    from guideway.types import Generation
 
-def show(result: Generation[Person]) -> None: ...
+    def show(result: Generation[Person]) -> None: ...
 """
 
 from __future__ import annotations

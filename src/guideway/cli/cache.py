@@ -1,4 +1,4 @@
-"""`guideway cache`: show, verify and clear the on-disk compile cache."""
+"""`guideway cache`: shows, verifies and clears the disk cache (`disk.py`)."""
 
 from __future__ import annotations
 

@@ -163,10 +163,10 @@ def generate(
 def _results(
     model: ModelBase, lines: list[dict[str, Any]], left: list[int], output: Any, n: int | None, options: Options
 ) -> Iterator[tuple[int, int, Generation[Any] | Exception]]:
-    """Generate for the lines with the numbers `left`. Yields each result when it is complete.
+    """Run the requests of the lines whose indices are in `left`. Yields each result when it is complete.
 
     Yields:
-        The number of the line, the number of the sample, and its result or error.
+        The index of the line, the number of the sample, and its result or error.
     """
     requests = [(number, _request(lines[number])) for number in left]
     for number, one in requests:

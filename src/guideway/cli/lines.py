@@ -96,7 +96,7 @@ class ResultLines:
         return json.dumps({name: line[name] for name in line if name in self._fields}, sort_keys=True)
 
     def _kept(self, path: Path) -> ResultFile:
-        """Open the file for further results, after removing lines that have to run again. See the class."""
+        """Open the file for further results, and remove results of input lines that run again. See the class."""
         found: Counter[str] = Counter()
         if self._samples > 1:  # count results, because an input line with too few results runs again
             for entry in entries_of(path):

@@ -98,7 +98,7 @@ def extract_all(
         texts: The texts.
         output: The type or constraint of the records.
         options: Options of `extract`.
-        compare: Whether texts are also generated without the constraint, before the extraction, from the same prompts.
+        compare: Whether the model first runs the same prompts without the constraint, for `Extracted.free`.
         positions: For each text, the number that selects its random numbers; None: its index in `texts`.
     """
     source = constraints.of(output)

@@ -317,7 +317,7 @@ class _Combined(Constraint[T_co]):
         self._language = self._whole([part.regular() for part in self._parts])
 
     def _whole(self, parts: list[Regular | None]) -> Regular | None:
-        """Return the language of the combination from those of the operands. None: one is not regular.
+        """Return the language of the combination from those of the operands. None: an operand is not regular.
 
         The constructor calls this, so that nested combinations need no recursion. For `_All`, the result is not used.
         """

@@ -191,8 +191,9 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     A keyword that cannot be enforced exactly is refused: `UnsupportedError` names the location of each such keyword.
 
-    The profile "generation" allows texts on one line, with keys in the order of the schema, canonical escapes and plain
-    numbers. Objects with `properties` may only have keys that the keywords of their schema name, unless it has
+    The profile "generation" allows texts on one line, with keys in the order of the schema, one spelling of each
+    character of a string, and plain numbers: numbers have no exponent, and numbers of the type "integer" no fraction.
+    Objects with `properties` may only have keys that the keywords of their schema name, unless it has
     `additionalProperties`. The profile "exact" allows every JSON text of every value that the schema allows.
 
     Args:
@@ -201,7 +202,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         key_order: "schema" or "any".
         whitespace: "one-line", "compact", "indented" (two spaces per level; levels from the ninth on are written on
             one line) or "any".
-        escapes: "canonical" or "any".
+        escapes: "canonical" (one spelling of each character) or "any".
         numbers: "plain" or "any".
         formats: "known" (unknown format names have no effect), "annotate" (`format` has no effect, except "verbatim"
             with a source) or "strict" (unknown format names are refused).
@@ -319,7 +320,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     @property
     def quoted_sources(self) -> tuple[Source, ...]:
-        """The source text as `Source` objects, one for each spelling of the format "verbatim" in the schema.
+        """The source text as `Source` objects, one for each name of the format, such as "verbatim:ignore-case".
 
         The tuple is empty if there is no source text.
         """
@@ -335,8 +336,9 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         """
         made = self._copied_without_grammar()
         uri = f"urn:guideway:excluding:{len(self._supplied)}"
-        # The new keywords are in a separate document: in older drafts, the original may not know or may ignore
-        # them. And references to its root, and `unevaluatedProperties` in it, keep their meaning.
+        # The new keywords are in a separate document, because the draft of the original may not have them, or may
+        # ignore them. Also, references to the root of the original, and `unevaluatedProperties` in it, keep their
+        # meaning.
         made._supplied = {**self._supplied, uri: self._document}
         made._document = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -388,7 +390,10 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     @cached_property
     def _expander(self) -> Expander:
-        """The `Expander` after the general path has lowered the document, for reports. At a limit, it stops early."""
+        """The `Expander` after the general path has lowered the document, for reports.
+
+        If a limit is exceeded, the lowering ends early, and the reports lack the rest of the document.
+        """
         made = Expander(self._documents())
         with suppress(LimitExceededError):  # the general path takes more steps than the fast path
             Lowering(made, self._style).run()
@@ -412,7 +417,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         return Reading(values_of)
 
     def keyword_report(self) -> list[tuple[str, str, str]]:
-        """Report the effect of every keyword that was reached.
+        """Report the effect of each keyword, in all schemas that were visited when the document was lowered.
 
         For a schema that is refused, use `explain_schema`.
 

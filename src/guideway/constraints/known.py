@@ -2,11 +2,12 @@
 
 The new object gets the `__dict__` of the cached one. This is possible because constraints are immutable. `shared` wraps
 the constructors of the constraints of this library. The key of a constructor call has the class and the arguments:
-plain values by content, classes and nested constraints by address. If an argument contains a class, the key
-also has the day, because the texts of types such as Pydantic's `FutureDate` depend on it.
+plain data by content, classes and nested constraints by address. If an argument contains a class, the key also has the
+day, because the texts of types such as Pydantic's `FutureDate` depend on the date.
 
-`DeferredLowering` constraints are lowered at the end of the constructor, so that it reports errors. If the disk has the
-program of an equal constraint, the constraint is valid, and it is lowered only when its grammar is needed.
+`DeferredLowering` constraints are lowered at the end of the constructor, so that the constructor raises the errors. If
+the disk cache has the program of an equal constraint, the constraint is valid, and is lowered only when its grammar is
+needed.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ State = dict[str, Any]
 class States:
     """The cache of the `__dict__` objects of constraints, by constructor call.
 
-    The least recently used are dropped first.
+    The least recently used entries are dropped first.
     """
 
     def __init__(self) -> None:
@@ -61,7 +62,7 @@ class States:
         caching.register("guideway.constraints.known.states", self.clear, self.info)
 
     def clear(self) -> None:
-        """Remove all states."""
+        """Remove all entries."""
         with self._lock:
             self._held: OrderedDict[bytes, tuple[State, int, list[object]]] = OrderedDict()
             self._used = self._hits = self._misses = 0
@@ -147,7 +148,7 @@ _MODULES = frozenset({"typing", "types", "re"})
 
 
 def _is_written(kind: type) -> bool:
-    """Return whether keys have the content of the objects of a class: it is of `_MODULES` or of this package."""
+    """Return whether objects of a class are written by content: it is of `_MODULES` or of `guideway.constraints`."""
     name = kind.__module__
     return name in _MODULES or name.startswith("guideway.constraints.")
 

@@ -110,9 +110,9 @@ class Lark(RuleConstraint):
     def _with_exact_gaps(self, reader: LarkReader, terminals: Terminals, used: set[str], start: str) -> list[Rule]:
         """Return a complete set of rules in which ignored text is exactly what Lark's dynamic lexer can skip.
 
-        Ignored text is allowed before each terminal and at the end of the text. There, each ignored terminal takes the
-        longest match of its pattern. The list is empty if this excludes no sequence of ignored terminals: the simpler
-        rules of `_read` are then exact.
+        Ignored text is allowed before each terminal and at the end of the text. Within it, each ignored terminal takes
+        the longest match of its pattern. The list is empty if this excludes no sequence of ignored terminals: the
+        simpler rules of `_read` are then exact.
         """
         texts = {name: terminals.language(name) for name in terminals.names if name in used}
         regular = {name: part.regular() for name, part in self.parts.items() if name not in texts}

@@ -31,7 +31,7 @@ def load(content: bytes, size: int) -> bytes | None:
 
     Args:
         content: A digest of the constraint's content that is equal in every process.
-        size: The size of the constraint, in bytes.
+        size: The size of the constraint, in bytes (`DeferredLowering._size`).
     """
     files = disk.cache() if size >= LOOK_BYTES else None
     key = None if files is None else _file_key(content)

@@ -199,7 +199,7 @@ class PythonType(Constraint[T_co]):
 
 
 def _place(problem: ErrorDetails, text: str) -> str | None:
-    """Return the JSON Pointer of the value at Pydantic's location; None: the text cannot be decoded.
+    """Return the JSON Pointer of the value that an error of Pydantic is about; None: the text cannot be decoded.
 
     Parts of the location that are no key or index of the value, such as names of union branches, are left out. For a
     missing key, the result is the JSON Pointer of its object.

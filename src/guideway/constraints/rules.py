@@ -24,8 +24,8 @@ from guideway.grammar.work import BoundedWork
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
-# The value of `Grammar.ahead`: work of about 20 ms. Parsing a large grammar takes about as long. Small grammars need
-# about a tenth of this work.
+# The value of `Grammar.ahead`: masks are computed in advance for at most about 20 ms. Parsing a large grammar text
+# takes about as long. The masks of a small grammar need about a tenth of this work.
 _AHEAD = 2_000_000
 
 __all__ = ["RuleConstraint"]

@@ -87,19 +87,19 @@ def ends_as_it_begins(text: str) -> bool:
 
 
 def _begun_before(text: str, others: Iterable[str]) -> tuple[str, ...]:
-    """Return the beginnings of `others` that a proper prefix of `text` completes."""
+    """Return each beginning of one of `others` whose rest is a proper prefix of `text`."""
     sizes = range(1, len(text))
     found = (other[:-size] for other in others for size in sizes if size < len(other) and other.endswith(text[:size]))
     return tuple(dict.fromkeys(found))
 
 
 def up_to_marker(text: str, special: Iterable[str], *others: str) -> Term:
-    """Return a term of the texts that end with a marker. No earlier part contains the marker or one of `others`.
+    """Return a term of the texts that end with a marker, and contain neither it nor one of `others` earlier.
 
     Args:
         text: The marker.
         special: Names in the marker that are special tokens, if the vocabulary has them.
-        others: More texts that must not occur before the end.
+        others: More texts, none of which may occur so that it ends before the marker ends.
 
     Raises:
         InvalidConstraintError: A marker with special tokens has a proper suffix that is also a prefix, so its first

@@ -191,9 +191,9 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
     def _tagged(self, text: str, start: int) -> tuple[Tagged, int]:
         """Return the tag at the index `start`, and the index after it.
 
-        A tag ends at the first occurrence of its `end` before which its content is valid. With a `separator`, the text
-        must end there, or the separator and another tag must follow. If this is possible for several tags, the first of
-        `tags` is returned.
+        A tag ends at the first occurrence of its `end` for which the text before it is a valid content. With a
+        `separator`, the text must end there, or the separator and another tag must follow. If this is possible for
+        several tags, the first of `tags` is returned.
         """
         for tag in self.tags:
             if not text.startswith(tag.begin, start):

@@ -1,4 +1,4 @@
-"""Python types as JSON data: import paths and type arguments. Types are imported only with the caller's consent."""
+"""Python types in wire documents: import paths and type arguments. Types are imported only if the caller consents."""
 
 from __future__ import annotations
 

@@ -7,11 +7,11 @@ leaf_matchers.py  matchers of regular parts
 derivation.py     the derivation with the highest priority
 json_values.py    the values of a JSON text by JSON Pointer
 
-If a text has several derivations, the one with the highest priority counts. From left to right, earlier alternatives
-have priority, and more repetitions, or fewer where a pattern has a lazy repetition. For regular expressions this is the
-match of a backtracking engine (Frisch and Cardelli, "Greedy regular expression matching", 2004). It is computed without
-backtracking: a table of the ends that are reachable from each position is filled once, and the derivation follows the
-entries that succeed.
+If a text has several derivations, the one with the highest priority counts. They are compared from left to right: an
+earlier alternative has priority over a later one, and more repetitions over fewer (fewer over more where a pattern has
+a lazy repetition). For regular expressions, the result is the match of a backtracking engine (Frisch and Cardelli,
+"Greedy regular expression matching", 2004). It is computed without backtracking: a table of the ends that are reachable
+from each position is filled once, and the derivation follows the entries that succeed.
 """
 
 from __future__ import annotations

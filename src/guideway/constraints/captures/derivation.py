@@ -78,7 +78,7 @@ class _TableEntry:
         count: The number of repetitions so far, in a `LoopState`; otherwise 0.
         ends: The ends of the rule, as bits.
         fresh: The ends that were not passed to the users yet; -1: the entry was not explored yet.
-        found: The ends in the order in which they were added, each with the time, in steps.
+        found: For each addition of ends, in order, the time and the ends. The time is the number of steps until then.
         users: The entries that depend on this one, each with the state and the count after it. State -1: the user is in
             the same rule, and its ends include those of this entry.
     """
@@ -99,7 +99,7 @@ class _Table:
         program: The state machine (program.py).
         text: The text.
         begun: A list with the number of steps so far, which several tables share; None: a new one.
-        within: The number of assertions and exceptions around the rules of this table.
+        within: The number of assertions and `Except` terms around the rules of this table.
     """
 
     def __init__(self, program: Program, text: str, begun: list[int] | None = None, within: int = 0) -> None:
@@ -141,15 +141,15 @@ class _Table:
         return found
 
     def ends_within(self, at: int, entry: int) -> int:
-        """Return the ends, as bits, that a rule inside an assertion or an exception has at a position.
+        """Return the ends, as bits, of a rule that begins at a position.
 
-        `entry`: the first state of the rule.
+        `entry`: the first state of the rule, which is the pattern of an assertion, or what an `Except` term excludes.
         """
         return self.inner.settled(at, entry).ends
 
     @property
     def inner(self) -> _Table:
-        """The table for rules inside assertions and exceptions."""
+        """The table for the patterns of assertions, and for what `Except` terms exclude."""
         if self._inner is None:
             self._inner = _Table(self.program, self.text, self.begun, self._within + 1)
         return self._inner

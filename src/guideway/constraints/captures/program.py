@@ -1,8 +1,9 @@
 """The structure of a constraint as a state machine. Alternatives are in order of priority.
 
-Every rule is a set of states that ends in an `ExitState`. What a repetition repeats is a rule, which is called
-repeatedly. In all classes, `next` is the number of the state that follows, and `entry` is that of the first state of a
-rule.
+A rule is a set of states that ends in an `ExitState`: the states of a rule of a grammar, of what a repetition repeats,
+of an operand of `Except`, or of the pattern in a lookaround. A `CallState`, `LoopState` or `LookState` calls it. The
+states outside of these rules, in which the machine begins, are the outermost rule. In all classes, `next` is the number
+of the state that follows, and `entry` is that of the first state of a rule.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class ReadState:
         piece: The matcher.
         next: The next state.
         lazy: True: shorter matches have priority. False: longer ones.
-        ignored: Whether the match is ignored text.
+        ignored: Whether the match is ignored text (see `IGNORED`).
         inside: The structure from which the captures inside the match are computed; None: there are none.
     """
 
@@ -285,7 +286,10 @@ class _Builder:
         self._waiting.append((inner, part, close, names, outermost))
 
     def _text(self, at: int, part: terms.Text | terms.Embedded, source: object, after: int, outermost: bool) -> None:
-        """Translate a text or an embedded grammar. If its constraint has rules or a pattern, these are translated."""
+        """Translate a `Text` or `Embedded` term. If `shape` of its source returns rules or a pattern, translate these.
+
+        A pattern with assertions is not translated here, but in `_DerivationWalk._read`, when its captures are needed.
+        """
         shape = None if source is None or source is IGNORED else source.shape()  # type: ignore[attr-defined]  # a source
         if isinstance(shape, Rules) or (isinstance(shape, Pattern) and not shape.asserts):
             self._waiting.append((at, shape, after, {}, outermost))

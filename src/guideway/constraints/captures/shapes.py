@@ -11,6 +11,7 @@ from guideway.grammar.cfg import Rule
 
 __all__ = ["IGNORED", "Pattern", "Reading", "Rules", "Shape"]
 
+# Ignored text is what `%ignore` of a Lark grammar allows between terminals.
 IGNORED = "ignored"
 """The `source` of the `Text` of ignored text. Ignored text at the end of a capture does not belong to it."""
 

@@ -29,8 +29,9 @@ class StructuredReply(Constraint[Reply]):
         answer: The constraint of the answer.
         calls: Replies with calls in place of an answer. Its choice must be "required"; this is not checked. None: no
             calls.
-        thoughts: The texts before and after the reasoning; None: no reasoning. If the first text is empty, because the
-            prompt ends with it, the reasoning and the second text must be present.
+        thoughts: The texts before and after the reasoning; None: no reasoning. If the first text is "", for example
+            because the prompt already ends with the text before the reasoning, the reasoning and the second text must
+            be present.
         opening: The text before the answer.
         special: Names in `thoughts` and `opening` that are special tokens, if the vocabulary has them.
     """
