@@ -21,7 +21,7 @@ from guideway.tokenizers import Tokenizer
 __all__ = ["Fit", "LoopClock", "LoopRows", "Matcher", "advance_and_fill", "fill_masks", "forced_tokens", "usual_tokens"]
 
 MOST_ENCODED = 512
-"""If forced tokens have more bytes than this, `usual_tokens` returns them and does not encode their text."""
+"""If the forced text has more bytes than this, `usual_tokens` does not encode it and returns the longest tokens."""
 
 _CONTEXT = 16  # the number of preceding tokens that `forced_tokens` uses as context first
 _MOST_CONTEXT = 64  # the number of preceding tokens that `usual_tokens` passes to `forced_tokens`

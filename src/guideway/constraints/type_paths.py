@@ -13,7 +13,7 @@ from guideway.errors import InvalidConstraintError
 __all__ = ["Consent", "described", "rebuilt"]
 
 Consent = Mapping[str, object] | Collection[object]
-"""The types that a document may name.
+"""The types that a wire document may name.
 
 It is a mapping from "module:name" to the type, or a collection. The collection has types, and names of modules: types
 of these modules, and of modules inside them, may be imported.
