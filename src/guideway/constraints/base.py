@@ -31,8 +31,10 @@ U = TypeVar("U")
 
 
 _REDUCERS: list[Callable[[Any], Any]] = []
-"""Empty, or only `wire.reduced`, which returns the pickled form. wire.py adds it: wire.py imports
-this module, so this module cannot import wire.py."""
+"""Empty, or only `wire.reduced`, which returns the pickled form.
+
+wire.py adds it: wire.py imports this module, so this module cannot import wire.py.
+"""
 
 
 class Constraint(Structured, ABC, Generic[T_co]):

@@ -21,7 +21,10 @@ STORE_SECONDS = 0.002
 """
 
 LOOK_BYTES = 1024
-"""The minimum size (`DeferredLowering._size`) of a constraint for which the disk is searched. Lowering a smaller constraint is faster."""
+"""The minimum size (`DeferredLowering._size`) of a constraint for which the disk is searched.
+
+Lowering a smaller constraint is faster.
+"""
 
 _KIND = "program-1"
 
