@@ -1,8 +1,9 @@
-"""The protocol of step engines: an engine runs a model on new tokens and returns the KV cache.
+"""The protocol of engines: an engine runs a model on new tokens and returns the KV cache.
 
 The state of a sequence belongs to its cache, an immutable value that the caller keeps: a session forks by sharing a
 cache, and rewinds by truncating it or by returning to an older one. Several sessions can use one engine.
-If the library of an engine modifies caches in place, the engine copies a cache first if another value would change.
+If the library of an engine modifies caches in place, the engine first copies a cache if its change would also change
+another `Cache` value.
 """
 
 from __future__ import annotations
@@ -175,8 +176,8 @@ class MultiStepEngine(StepEngine, Protocol):
         Args:
             rows: As in `forward`.
             caches: As in `forward`.
-            draw: Called after each pass. The logits are only valid during the call. It returns the next ids per
-                row, or None to stop.
+            draw: Called after each forward pass. The logits are only valid during the call of `draw`, which returns
+                the next ids per row, or None to stop.
 
         Returns:
             The cache of each row after the last pass that succeeded. A later pass that fails ends the call.
@@ -220,7 +221,7 @@ def batch_tolerance(engine: StepEngine) -> float:
 
 
 SHORTEST_PREFIX = 16
-"""The default of `shortest_prefix`. Running shorter prefixes takes less time than managing them."""
+"""The default of `shortest_prefix`. Running shorter prefixes again takes less time than storing them."""
 
 
 def shortest_prefix(engine: StepEngine) -> int:
@@ -234,7 +235,7 @@ def shortest_prefix(engine: StepEngine) -> int:
 def prefix_limit(engine: StepEngine, budget_bytes: int) -> int:
     """Return the attribute `prefix_limit` of an engine, or `budget_bytes` if that is less or there is no attribute.
 
-    It is the maximum size in bytes of all prefixes of prompts that are kept for later prompts.
+    The attribute is the maximum size in bytes of all prefixes of prompts that are kept for later prompts.
     """
     return min(budget_bytes, int(getattr(engine, "prefix_limit", budget_bytes)))
 
@@ -242,8 +243,8 @@ def prefix_limit(engine: StepEngine, budget_bytes: int) -> int:
 def runs_prompts_separately(engine: StepEngine) -> bool:
     """Return the attribute `runs_prompts_separately` of an engine; False if it has none.
 
-    It is true if `forward` usually runs prompts in other calls of the model than rows with one new token, so that two
-    calls of `forward` take no longer than one.
+    The attribute is true if `forward` usually runs prompts in other calls of the model than rows with one new token.
+    One call of `forward` for the prompts and one for the other rows then take no longer than one for all.
     """
     return bool(getattr(engine, "runs_prompts_separately", False))
 
@@ -251,8 +252,8 @@ def runs_prompts_separately(engine: StepEngine) -> bool:
 def splits_rows(engine: StepEngine) -> bool:
     """Return the attribute `splits_rows` of an engine; False if it has none.
 
-    It is true if `forward` runs rows with equal numbers of new tokens in one call of the model, also if they have
-    different numbers of cached tokens, but may run rows with different numbers in several calls.
+    The attribute is true if `forward` runs rows with equal numbers of new tokens in one call of the model, also if they
+    have different numbers of cached tokens, but may run rows with different numbers of new tokens in several calls.
     """
     return bool(getattr(engine, "splits_rows", False))
 

@@ -16,7 +16,8 @@ __all__ = ["CALL_TOKENS", "DEVICE_CALL_TOKENS", "PROMPT_TOKENS", "CallCounts", "
 PROMPT_TOKENS = 8
 """A group with more tokens per row than this, on average, counts as a call for prompts.
 
-Its time depends mostly on its tokens, so joining its rows saves little. So `CallCounts.filled` leaves it out.
+The time of such a call depends mostly on the number of its tokens, so joining its rows saves little. Therefore
+`CallCounts.filled` leaves it out.
 """
 
 
@@ -101,8 +102,8 @@ DEVICE_CALL_TOKENS = 256
 def by_padding(counts: Sequence[int], call_tokens: int = CALL_TOKENS) -> list[list[int]]:
     """Divide rows into groups that run together with padding, so that the estimated time of all calls is least.
 
-    The estimate for a call is its fixed cost plus one unit per token, padding included. The number of tokens is the
-    number of rows of the group times the largest number of new tokens of one of them.
+    The estimate for a call, in tokens, is its fixed cost plus the number of its tokens with padding: the number of rows
+    of the group times the largest number of new tokens of one of them.
 
     Args:
         counts: The number of new tokens of each row.
@@ -117,8 +118,8 @@ def by_padding(counts: Sequence[int], call_tokens: int = CALL_TOKENS) -> list[li
     if len(rows) == 1:
         return list(rows.values())
     sizes = sorted(rows)
-    # For the first n sizes: the least cost of a division into groups, and the index in `sizes` of the first size of the
-    # last group of this division.
+    # For the rows with the n smallest numbers of new tokens (`sizes`): the least cost of a division into groups, and
+    # the index in `sizes` of the smallest number in the last group of this division.
     best, starts = [0], [0]
     for end in range(1, len(sizes) + 1):
         total, found = 0, (0, 0)

@@ -70,8 +70,8 @@ class ArrayOps:
         from_numpy: Converts a NumPy array to an array with the type and device of the second argument.
         zeros: Returns an array of zeros with a shape, and the type and device of another array. Needed by `row_store`.
         copy: Returns a copy of an array, in memory that no other array uses. Needed by `row_store` and `alone`.
-        copy_row: Returns copies of the arrays of one row, for `alone`. They may be kept for a long time, so they use
-            no temporary memory of the engine. None: `copy` is called for each array.
+        copy_row: Returns copies of the arrays of one row, for `alone`. They may be kept for a long time, so they are
+            not in memory that the engine uses for its runs. None: `copy` is called for each array.
         state_arrays: The arrays of a `StateCache.whole`, with names; by default `whole` is one array.
         replace_state: Replaces arrays of a copied `StateCache.whole`, by name. Needed by `restore_state` only.
     """
@@ -148,10 +148,10 @@ class ArrayBatch:
 
 
 class Claim:
-    """The place of a row in a batch, which is used while a cache refers to this object.
+    """The place of a row in a batch. The place is in use while a cache refers to this object.
 
-    All caches of the row share it. So a batch can move the row, and then changes only this object. The batch has a weak
-    reference.
+    All caches of the row share this object. So a batch can move the row, and then changes only this object, to which it
+    has a weak reference.
 
     Attributes:
         row: The index of the row.
@@ -212,7 +212,7 @@ class RowCache(Generic[B]):
 
 
 def alone(cache: Cache) -> Cache:
-    """Return an equal cache. If the cache is a row of an `ArrayBatch`, the other rows are not kept in memory.
+    """Return an equal cache. For a row of an `ArrayBatch`, the result does not keep the other rows in memory.
 
     If the engine has `ArrayOps.copy_row`, a batch of one row is copied, too. Other caches, and copies that this
     function made, are returned unchanged.
@@ -230,7 +230,7 @@ def alone(cache: Cache) -> Cache:
 
 
 class StateCache:
-    """The complete cache of a row that cannot be truncated.
+    """A cache that cannot be truncated: the complete state of one row.
 
     `whole`: the object of the library, which is never modified.
     """

@@ -33,12 +33,12 @@ class Store:
         return int(self.arrays[0].shape[2])
 
     def owner(self, row: int) -> StoredRow | None:
-        """Return the object of the row at this place; None: the place is unused."""
+        """Return the `StoredRow` at this place; None: the place is unused."""
         reference = self.owners[row]
         return None if reference is None else reference()
 
     def own(self, row: int, owner: StoredRow | None) -> None:
-        """Assign a place to a row, which then refers to it; None: the place becomes unused."""
+        """Assign a place to a row, whose `store` and `row` are set; None: the place becomes unused."""
         self.owners[row] = None if owner is None else weakref.ref(owner)
         if owner is not None:
             owner.store, owner.row = self, row
@@ -110,8 +110,8 @@ def arranged(
 ) -> list[StoredRow]:
     """Return a row for each cache, all in adjacent places of one store, with room for `counts` new tokens.
 
-    The row of a cache is returned itself, to be extended in place, if it has no later token and is in the store that is
-    chosen (`_store_for`). The other caches are copied.
+    If the row of a cache has no tokens after those of the cache, and is in the chosen store (`_store_for`), the row
+    itself is returned, to be extended in place. It is returned once; other caches are copied to new rows.
 
     Args:
         caches: The cache of each row; None: the row has no tokens.

@@ -1,9 +1,9 @@
 """Draws that do not depend on the rows that ran in the same calls of the engine (batch invariance).
 
-Padding and the division of a sequence into calls change the last digits of logits. If two tokens differ only in these
-digits, or if the random number is as close to the border between two tokens, these digits would determine the token.
-Such a draw is repeated with the logits of the whole sequence in one call of the engine, which depend only on its
-tokens.
+Padding and the division of a sequence into calls change the last digits of logits. If the logits of two tokens differ
+only in these digits, or if the random number is as close to the border between two tokens, these digits would determine
+the token. Such a draw is repeated with logits that are computed for the whole sequence in one call of the engine. They
+depend only on the tokens of the sequence.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ Work = tuple["Session", "Cache | None", list[int]]
 """A session, the cache to continue from, and the ids to run."""
 
 CHECKPOINT_EVERY = 64
-"""The maximum number of tokens per pass if the engine cannot truncate caches.
+"""The maximum number of tokens of a session in one forward pass, if the engine cannot truncate caches.
 
-A cache is stored after each pass, so that a session can rewind to it.
+A cache is stored after each forward pass, so that the session can rewind to it.
 """
 
 FEW_TOKENS = 32
@@ -34,11 +34,11 @@ EQUAL_TOKENS = 8
 
 
 def equal_parts(ids: list[list[int]]) -> list[list[int]]:
-    """Return the tokens that run in the next pass, if few pending tokens run in equal numbers.
+    """Return the tokens that each sequence runs in the next forward pass: equal numbers of them where few are pending.
 
-    Of each sequence with at most `EQUAL_TOKENS` pending tokens, the pass runs the same number: the smallest number that
-    is pending in one of them. So an engine that splits rows (`engines.base.splits_rows`) runs these sequences in one
-    call of the model, and need not join their caches again for the next pass.
+    Of each sequence with at most `EQUAL_TOKENS` pending tokens, the same number runs: the smallest number that is
+    pending in one of them. So an engine with `engines.base.splits_rows` runs these sequences in one call of the model,
+    and need not join their caches again for the next call.
 
     Args:
         ids: All pending tokens of each sequence.
@@ -117,7 +117,7 @@ def _run(work: list[Work]) -> None:
         before = [cache for _, cache, _ in work]
         start = perf_counter()
         logits, caches = model.run(engine.forward, rows, before)
-        if not isinstance(logits, np.ndarray):  # copied again, since rows are stored and page-locked memory is scarce
+        if not isinstance(logits, np.ndarray):  # copied again, since rows are stored and pinned memory is scarce
             logits = np.array(on_cpu(logits))
         seconds = (perf_counter() - start) / len(work)
         left: list[Work] = []

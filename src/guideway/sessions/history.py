@@ -74,7 +74,7 @@ class TopLogits:
 
 
 class LogitsRing:
-    """The logits of the last positions, within a byte budget.
+    """The logits of the last positions, within a memory budget.
 
     The logits of the two newest positions are always stored; if the budget is 0, those of the newest one. Of up to
     `OLDER_POSITIONS` positions before the stored ones, the largest logits are stored, unless the budget is 0.
@@ -126,7 +126,7 @@ class LogitsRing:
 
 
 class Checkpoints:
-    """Caches of one sequence at several lengths, within a byte budget. They are denser near the end of the sequence.
+    """Caches of one sequence at several lengths, within a memory budget. They are denser near the end of the sequence.
 
     If the budget is exceeded, the cache is evicted whose two neighbours have the smallest distance, relative to the
     distance of the cache from the end. After rewinding by n tokens, the model must run a number of tokens again that is

@@ -91,7 +91,7 @@ class ModelBase:
 
         Args:
             seed: The seed of the random numbers.
-            row: The number of a random stream. Equal seeds with different rows give independent random numbers.
+            row: The number of the sequence. Equal seeds with different rows give independent random numbers.
             sampler: How tokens are drawn; greedy by default.
             kv_cache: The KV cache with which the session starts, from `Session.kv_cache` or `soft_prompt`. None: the
                 session starts with the tokens `bos_ids`.

@@ -1,10 +1,10 @@
 """`PrefixCache`: caches the KV states of token prefixes, so that sessions with a common prefix run it once.
 
 The cache is a radix tree over token ids, as in RadixAttention (Zheng et al., SGLang, arXiv 2312.07104). An edge is a
-run of ids. A node may hold the engine's cache of all tokens from the root to the node. The tokens of a cache do not
-change. `put` may copy the keys and values of a sequence from the arrays of its batch (`alone`); `find` shares the copy.
-If the engine can truncate caches, the cache of a sequence can be used for all prefixes of the sequence, so only leaves
-hold a cache. A recurrent state can be used only for exactly its tokens, so any node may hold one.
+sequence of ids. A node may hold the engine's cache of all tokens from the root to the node. The tokens of a cache do
+not change. `put` may copy the keys and values of a sequence from the arrays of its batch (`alone`); `find` shares the
+copy. If the engine can truncate caches, the cache of a sequence can be used for all prefixes of the sequence, so only
+leaves hold a cache. A recurrent state can be used only for exactly its tokens, so any node may hold one.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Node:
 
 
 class PrefixCache:
-    """KV caches by their tokens, within a byte budget. The least recently used cache is evicted first.
+    """KV caches by their tokens, within a memory budget. The least recently used cache is evicted first.
 
     Thread-safe.
 
@@ -170,7 +170,7 @@ class PrefixCache:
             self._nbytes = 0
 
     def _walk(self, ids: Sequence[int]) -> tuple[_Node, int]:
-        """Return the node on whose edge (or at which) the longest match of these ids ends, and the length of the match."""
+        """Return the node at which, or on whose edge, the longest match of these ids ends, and the match's length."""
         node, at = self._root, 0
         while at < len(ids) and (child := node.children.get(ids[at])) is not None:
             node = child
@@ -228,7 +228,7 @@ class PrefixCache:
         return True
 
     def _tidy(self, node: _Node) -> None:
-        """Remove leaves without a cache, and merge nodes that have no cache and only one child, from this node upwards."""
+        """Remove leaves without a cache, from this node upwards. Merge a node without a cache with its only child."""
         while node.parent is not None and node not in self._held and len(node.children) < 2:
             parent = node.parent
             if node.children:  # one child: merge the two edges

@@ -56,8 +56,8 @@ LOGITS_BYTES = 8 << 20
 """The default maximum number of bytes of earlier logits that a session stores for rewinding.
 
 After rewinding to a position whose logits are not stored, the model runs the last token again; a recurrent model may
-have to run more. Of 1,024 positions before the stored ones, the 256 largest logits are stored (3 KB each). They are
-sufficient for most greedy draws, without running the model.
+have to run more. Of up to 1,024 positions before the stored ones, the 256 largest logits are stored (3 KB per
+position). They are sufficient for most greedy draws, without running the model.
 """
 
 SHOWN_TOKENS = 16
@@ -207,7 +207,7 @@ class Session:
 
     @property
     def memory(self) -> list[tuple[int, int, float]]:
-        """The state of the Mirostat sampler after draws: (position, id, value). Empty if no draw used Mirostat.
+        """The state of the Mirostat sampler after draws: (position, id, mu). Empty if no draw used Mirostat.
 
         `rewind` removes the entries of removed tokens.
         """
@@ -483,7 +483,7 @@ class Session:
         `divergence`, `memory` and `sample_seconds` change.
 
         Args:
-            attempt: The number of draws at this position that were undone. Each attempt has its own random number.
+            attempt: The number of draws at this position that were undone. The random number depends on it.
             unbudgeted: The token that would be taken without the budget, if it is known. None: it is drawn for
                 comparison, if the budget removed tokens from the mask.
 
@@ -724,7 +724,7 @@ class Session:
         self._tokens += ids
 
     def keep_prefix(self) -> None:
-        """Store the KV cache of the tokens that have run in the prefix cache of the model.
+        """Store the KV cache of this session in the prefix cache of the model, without tokens that have not run yet.
 
         Long prompts are stored without this call. Soft prompts and caches from files are never stored.
         """
@@ -793,7 +793,7 @@ class Session:
         return self._cache.truncated(self._shift + limit) if limit else self._prefix
 
     def _plan(self) -> tuple[Cache | None, list[int]]:
-        """Return the cache to continue from, and the ids that the model must run to get the logits after the session.
+        """Return the cache to continue from, and the ids that the model must run to get the logits of the next token.
 
         The ids are [] if the logits are stored. Raises `EmptySequenceError` if the session has no tokens.
         """
@@ -851,7 +851,7 @@ class Session:
         return self._checkpoints is None and self._ring.at(len(self._tokens)) is None and bool(self._tokens)
 
     def _went_on(self, cache: Cache, count: int, lowest: int) -> None:
-        """As `_received`, after a multi-step call.
+        """As `_received`, after a call of `decode_steps`.
 
         `lowest`: the smallest number of tokens to which the session was rewound.
         """
@@ -891,7 +891,7 @@ class Parts(NamedTuple):
 
 
 class _Memory(NamedTuple):
-    """The state of the Mirostat sampler after the token `token_id` was drawn at position `at`."""
+    """The state (mu) of the Mirostat sampler after the token `token_id` was drawn at position `at`."""
 
     at: int
     token_id: int

@@ -25,7 +25,7 @@ MAX_DEPTH = 200
 """The maximum nesting of messages, tools and other values."""
 
 WORK = 200_000
-"""The units of work that a template may do, in addition to those that `WORK_PER_VALUE` gives for its input."""
+"""The units of work (`template_sandbox.py`) that a template may do, in addition to those of `WORK_PER_VALUE`."""
 
 WORK_PER_VALUE = 500
 """The additional units of work for each value, and each 64 characters of a text, in the input of a template."""
@@ -151,7 +151,7 @@ def _now(form: str) -> str:
 
 @cached(1)
 def _generation_extension() -> Any:
-    """Return the Jinja extension for `{% generation %}`. The tag marks replies for training; it renders its content."""
+    """Return the Jinja extension for `{% generation %}`, which marks replies for training and renders its content."""
     from jinja2.ext import Extension
     from jinja2.nodes import CallBlock
 
@@ -258,7 +258,7 @@ def _tool(tool: Any) -> Any:
     if convert is None:
         if not callable(tool):
             raise TypeError(f"a tool must be a dict with a JSON Schema, a Tool or a function, got {tool!r}")
-        # The class `Tool` is in a higher import level, so it is imported here, only for a Python function.
+        # `guideway.constraints` imports this package, so `Tool` is imported here, only for a Python function.
         convert = importlib.import_module("guideway.constraints.tools").Tool.of(tool).to_openai
     return convert()
 
@@ -267,7 +267,7 @@ def _tool(tool: Any) -> Any:
 
 
 def _tagged(chat: list[dict[str, Any]], key: str, template: str) -> str:
-    """Append `_TAG` to the text of the last message, in place, and return the text without the tag.
+    """Append `_TAG` to the text of the last message, in place, and return the text without `_TAG`.
 
     Raises:
         ChatTemplateError: There is no message, the last one has no such text, or the template does not use its key.
@@ -297,7 +297,7 @@ def _tagged(chat: list[dict[str, Any]], key: str, template: str) -> str:
 def _cut(text: str, final: str) -> str:
     """Return the rendered text up to `_TAG`, which marks the end of the text `final` of the last message.
 
-    Raises `ChatTemplateError` if the rendered text lacks the tag or the text `final`.
+    Raises `ChatTemplateError` if the rendered text lacks `_TAG` or the text `final`.
     """
     at = text.rfind(_TAG.strip())
     if at < 0 or final.strip() not in text:

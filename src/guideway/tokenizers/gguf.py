@@ -3,7 +3,7 @@
 The token bytes are exact for three values of `tokenizer.ggml.model`: "llama" (sentencepiece BPE with bytes as
 `<0x0A>`), "t5" (sentencepiece unigram) and "gpt2" (byte-level BPE). `encode` splits text as llama.cpp does. It raises
 `UnsupportedTokenizerError` for a "gpt2" file whose pre-tokenizer (`tokenizer.ggml.pre`) is not in `_PATTERNS`, and for
-a "t5" file with a normalizer or without an unknown token. The vocabulary is exact for these files, too.
+a "t5" file with a normalizer or without an unknown token. The token bytes are exact for these files, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from guideway.tokenizers.vocabulary import Vocabulary
 __all__ = ["Gguf", "of_path", "read_header"]
 
 MAGIC = b"GGUF"
-_MAX_PIECE = 1_000  # maximum length of a piece made by merges, in characters: every split of it is tried
+_MAX_PIECE = 1_000  # maximum length of a token made by merges, in characters: every split of it is tried
 _NORMAL, _UNKNOWN, _CONTROL, _USER, _UNUSED, _BYTE = range(1, 7)  # token types of llama.cpp
 _NAMED = "tokenizer.chat_template."  # beginning of the keys of named chat templates
 _SPACE = "▁"
@@ -42,8 +42,8 @@ _WORDS = rf"[^\r\n\p{{L}}\p{{N}}]?[{_UPPER}]*[{_LOWER}]+{{0}}|[^\r\n\p{{L}}\p{{N
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 
-# The pre-tokenizers by name: regular expressions. The first one splits the text, each further one the pieces that the
-# previous one made. Matches and the text between them are pieces.
+# The pre-tokenizers by name: regular expressions. The first one splits the text, each further one the parts that the
+# previous one made. Matches and the texts between them are parts.
 _PATTERNS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("gpt-2", "phi-2", "jina-es", "jina-de", "jina-v2-es", "mpt", "olmo", "jais"), (_GPT2,)),
     **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "dbrx", "smaug-bpe"), (_LLAMA3,)),
@@ -53,7 +53,7 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
     "tekken": (_WORDS.replace("{0}", "") + r"|\p{N}" + _REST,),
     **dict.fromkeys(("gpt-4o", "llama4"), (_WORDS.replace("{0}", _ENDINGS) + r"|\p{N}{1,3}" + _REST,)),
 }
-# The pre-tokenizers with which a piece that is a token is encoded as this token, without merges.
+# The pre-tokenizers with which a part that is a token is encoded as this token, without merges.
 _WHOLE_FIRST = ("llama-bpe", "llama3", "llama-v3", "tekken", "gpt-4o", "llama4")
 
 
@@ -171,7 +171,7 @@ class Gguf:
                 "the normalizer of this GGUF tokenizer (t5) is not supported, so text cannot be encoded;"
                 " its vocabulary can be used"
             )
-        else:  # byte tokens must not match text; `_ids` uses them for unknown pieces
+        else:  # byte tokens must not match text; `_ids` uses them for unknown text
             hidden = [_NO_TEXT + name if kind == _BYTE else name for name, kind in zip(names, self.kinds, strict=True)]
             made = Tokenizer(models.Unigram(list(zip(hidden, self.scores, strict=True)), self.kinds.index(_UNKNOWN)))
         return made
@@ -185,8 +185,8 @@ def _merges_by_score(
 ) -> list[tuple[str, str]]:
     """Return the merges that are equivalent to a sentencepiece BPE model with scores.
 
-    They are all pairs of pieces whose concatenation is a normal piece of at most `_MAX_PIECE` characters, by descending
-    score of that piece.
+    They are all pairs of tokens whose concatenation is a token of type `_NORMAL` with at most `_MAX_PIECE` characters,
+    by descending score of that token.
     """
     found = []
     for token_id, (name, kind) in enumerate(zip(names, kinds, strict=True)):

@@ -1,7 +1,7 @@
 """Tokenizers of the package `tokenizers`: `tokenizers.Tokenizer`, fast tokenizers of transformers, tokenizer.json.
 
 The bytes of a token are computed by the rules of the tokenizer's decoder. `decode([id])` is not sufficient, because it
-joins, strips and replaces text. For two families of decoders the bytes are exact: byte-level BPE, where each character
+joins, strips and replaces text. For two kinds of decoders the bytes are exact: byte-level BPE, where each character
 represents a byte, and sentencepiece-like decoders, where U+2581 represents a space and `<0x0A>` a byte. Others are
 refused.
 """
@@ -222,12 +222,12 @@ _SAMPLED = 16
 """Number of tokens of the model whose texts are compared to detect that the model was replaced."""
 
 _LISTED = 16
-"""Up to this number of added tokens, each check compares all of them. Reading one takes about 0.3 us."""
+"""Up to this number of added tokens, each call of `_Checks` compares all of them. Reading one takes about 0.3 us."""
 
 _PERIOD = 64
-"""If there are more than `_LISTED` added tokens, only every check with a multiple of this number compares all of them.
+"""If there are more than `_LISTED` added tokens, only every `_PERIOD`-th call of `_Checks` compares all of them.
 
-The other checks compare how many there are and, with a byte-level decoder, which of them are special.
+The other calls compare how many there are and, with a byte-level decoder, which of them are special.
 """
 
 _MAX_STATE = 4096

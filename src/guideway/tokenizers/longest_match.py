@@ -1,4 +1,4 @@
-"""A tokenizer for a list of token bytes: greedy longest match. For tests and constant models."""
+"""A tokenizer for a list of token bytes: greedy longest match. For tests and models without weights."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _SAMPLED = 8
 class Added:
     """A token that a tokenizer of transformers adds to the model.
 
-    Its text is matched literally unless it is special.
+    Its text is matched literally unless the token is special.
     """
 
     id: int

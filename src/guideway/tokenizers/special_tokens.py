@@ -17,7 +17,7 @@ _PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<PAD>", "<|finetune_right_pad_id|>",
 
 
 def by_custom(named: Mapping[str, int]) -> SpecialTokens:
-    """Return the special tokens among tokens with names, by conventional names such as `</s>`.
+    """Return the special tokens among named tokens, guessed from conventional names such as `</s>`.
 
     `named` has the ids by name. All names of EOS tokens that occur are used; of the names of BOS tokens and of padding
     tokens, the first one that occurs.

@@ -7,8 +7,8 @@ reads or writes. The number of units limits the time and, together with `MAX_VAL
 
 A value such as `[[x, x], [x, x]]` is small in memory but large as a text. Most filters, tests and methods therefore
 count the size of their values including all nested values. Those in `_SHALLOW_FILTERS`, `_SHALLOW_METHODS` and
-`_SHALLOW_TESTS` do not, because they do not read nested values. Those in `_EACH_FILTERS` leave it to the filter or test
-that they call for each item.
+`_SHALLOW_TESTS` do not, because they do not read nested values. For those in `_EACH_FILTERS`, the filter or test that
+they call for each item counts.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ _FORMAT_WIDTH = re.compile(r"%(?:\([^)]*\))?[#0\- +]*(?:\*|\d{5,}|\d*\.(?:\*|\d{
 
 
 class _Work(threading.local):
-    """The state of counting in the current thread: units left, nesting of calls, and units at the start."""
+    """The counters of work in the current thread: units left, nesting of calls, and units at the start."""
 
     left = 0
     calls = 0
@@ -152,7 +152,7 @@ _work = _Work()
 
 @contextmanager
 def bounded(units: int) -> Iterator[None]:
-    """Limit the work of a template that is rendered in the block, in the current thread.
+    """Limit the work of a template that is rendered in the `with` block, in the current thread.
 
     Raises:
         LimitExceededError: The template does more than `units` of work.
@@ -185,7 +185,7 @@ def _size(value: Any) -> int:
 
 
 def _deep_size(value: Any) -> int:
-    """Return the number of characters and items of a value, including nested items. The work of counting is counted.
+    """Return the number of characters and items of a value, including nested items. This counts as work.
 
     Raises:
         LimitExceededError: The value is too large or nested too deeply.
@@ -233,7 +233,7 @@ def _counted(items: Iterable[Any]) -> Iterator[Any]:
 
 
 def _checked(value: Any) -> Any:
-    """Return the result of an operation after counting its size. An iterator counts each item that it yields."""
+    """Return the result of an operation after counting its size. The items of an iterator are counted when read."""
     if isinstance(value, Iterator):
         return _counted(value)
     if isinstance(value, int):
@@ -323,7 +323,7 @@ def _check_text_call(name: str, text: str, arguments: tuple[Any, ...], named: Ma
 
 
 def _wrapped_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter that counts the work of its arguments, calls `function`, and counts the size of the result."""
+    """Return a filter that counts the work of reading its arguments, calls `function`, and counts the result's size."""
     passed = getattr(function, "jinja_pass_arg", None)
 
     @pass_context
@@ -368,7 +368,7 @@ def _wrapped_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
 
 
 def _wrapped_test(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a Jinja test that counts the work of its operands, and then calls `function`."""
+    """Return a Jinja test that counts the work of reading its operands, and then calls `function`."""
     if name in _SHALLOW_TESTS:
         return function
 
@@ -453,7 +453,7 @@ def _check_name(name: object) -> None:
 
 
 class TemplateSandbox(ImmutableSandboxedEnvironment):
-    """The Jinja environment that counts work. Templates must be compiled and rendered in a block of `bounded`."""
+    """The Jinja environment that counts work. Templates must be compiled and rendered within `bounded`."""
 
     intercepted_binops = frozenset({"+", "-", "*", "**", "%"})
 

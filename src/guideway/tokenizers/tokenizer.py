@@ -1,8 +1,9 @@
 """`Tokenizer`: one interface for the tokenizers of all libraries.
 
 `Tokenizer.of` calls the adapters of `_adapters()` in order. An adapter is a module with two functions. `backend_of`
-returns a `TokenizerBackend` for an object that it supports, else None. `watch` returns a function that detects changes
-of such an object (see `kept.py`), else None. To support another library, add an adapter and list it in `_adapters`.
+returns a `TokenizerBackend` for an object that it supports, else None. `watch` returns a function by which changes
+of such an object are detected (see `kept.py`), else None. To support another library, add an adapter and list it in
+`_adapters`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from guideway.tokenizers.vocabulary import Vocabulary
 __all__ = ["Batch", "SpecialTokens", "Tokenizer", "TokenizerBackend", "find_backend", "library", "split_at", "watch_of"]
 
 UNTRAINED = "{#- not trained on this template -#}"
-"""A comment that marks the chat template of a base model, such as the bundled model, which was not trained on it."""
+"""A comment in the chat template of a base model. It means that the model was not trained on the template."""
 
 _OTHERS = 4
 _KNOWN = (
@@ -122,10 +123,10 @@ class Tokenizer:
     def of(cls, source: object, *, eos_ids: Iterable[int] | None = None) -> Tokenizer:
         """Return the tokenizer of an object. Its data are copied; the object is not modified.
 
-        The result is cached while the object exists, for the 64 objects and 4 paths that
-        were read last: a second call takes microseconds and returns the same `Tokenizer`. If a change of the object is
-        detected, such as added tokens or a replaced component, it is read again. Lists of bytes are not cached, nor
-        objects whose changes cannot be detected.
+        The result is cached while the object exists, for the 64 objects and 4 paths that were read last: a second call
+        takes microseconds and returns the same `Tokenizer`. If a change of the object is detected, such as added tokens
+        or a replaced component, it is read again. The results for lists of bytes, and for objects whose changes cannot
+        be detected, are not cached.
 
         Args:
             source: A tokenizer of a supported library, a model object that has one, a path, or a list of token bytes.

@@ -1,4 +1,4 @@
-"""`Vocabulary`: the bytes of every token id. Immutable, with a digest of the content that is equal on every platform."""
+"""`Vocabulary`: the bytes of every token id. Immutable, with a digest of the content that is equal on all platforms."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Vocabulary:
     def kernel_within(self, max_states: int, max_work: int) -> KernelVocabulary:
         """Return the same as `kernel`, with other limits for the automata that are compiled for it.
 
-        The four tables that were built last are cached.
+        The four results that were made last are cached.
         """
         known = self._kernels.get((max_states, max_work))
         if known is None:

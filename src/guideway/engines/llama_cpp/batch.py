@@ -74,7 +74,7 @@ class DecodeBatch:
 def laid_out(
     sequences: Sequence[Begun], rows: Sequence[Sequence[int]], pieces: Iterable[Piece], *, every: bool = False
 ) -> Columns:
-    """Return the columns of pieces of the new tokens of sequences, one piece after another.
+    """Return the `Columns` of pieces of the new tokens of sequences, one piece after another.
 
     Logits are needed after the last new token of each sequence or, if `every`, after each token.
     """

@@ -1,7 +1,7 @@
 """Sequences of llama.cpp as immutable cache values, with copy on write.
 
 A `CellSequence` has a sequence number in llama.cpp's memory, or its tokens are saved in main memory. After it was
-garbage-collected, the pool releases the number. A `CachedPrefix` is a cache value: the first `length` tokens of a
+garbage-collected, the `SequencePool` releases the number. A `CachedPrefix` is a `Cache`: the first `length` tokens of a
 sequence. Running more tokens after a `CachedPrefix` extends the sequence in place if no other `CachedPrefix` contains
 later tokens of this sequence. Otherwise a new sequence is created. It shares the cells of the prefix, or has a copy of
 them if sequences have separate streams.
@@ -22,7 +22,7 @@ __all__ = ["CachedPrefix", "CellSequence", "Saved", "SequencePool"]
 
 
 _ids = count()
-_PIECES = 16  # maximum number of pieces of a sequence; the later ones are joined
+_PIECES = 16  # maximum number of segments of a sequence (`CellSequence.pieces`); the later ones are joined
 
 
 class Saved(NamedTuple):
@@ -83,14 +83,14 @@ class SequencePool:
         return sequence
 
     def saved(self, sequence: CellSequence) -> Saved | None:
-        """Return `CellSequence.save`. Until `forget_saved`, several copies of one sequence share the result."""
+        """Return the result of `CellSequence.save`. Several copies of one sequence share it until `forget_saved`."""
         key = sequence, sequence.tip, sequence.pieces[-1]
         if self._last_saved is None or self._last_saved[:3] != key:
             self._last_saved = *key, sequence.save()
         return self._last_saved[3]
 
     def forget_saved(self) -> None:
-        """End the sharing of `saved`. Call it when a call has made its copies."""
+        """End the sharing of `saved`. This is needed when a call of the engine has made its copies."""
         self._last_saved = None
 
     def _full(self) -> KVCacheFullError:
@@ -106,10 +106,11 @@ class CellSequence:
         number: Its sequence number in llama.cpp's memory; -1: it has none.
         saved: Its tokens if it has no number; there may be more than `tip`. None: it has a number, or no tokens.
         tip: Number of its tokens.
-        pieces: The tokens as pieces: the index of the first token, and an id. Up to the end of the shorter one, pieces
-            of two sequences with the same id have the same keys and values.
-        used: The call in which it was used last, as a count of calls.
-        held: Weak references to the cache values of this sequence, dead references included. Any thread may append.
+        pieces: The tokens in segments: for each segment the index of its first token, and an id. Segments of two
+            sequences with the same id have the same keys and values, up to the end of the shorter segment.
+        used: The number of the call in which the sequence was used last.
+        held: Weak references to the `CachedPrefix` values of this sequence, dead references included. Any thread may
+            append.
         crowd: If `held` is longer than this, `to_go_on` removes dead references.
     """
 
@@ -126,7 +127,7 @@ class CellSequence:
         return 0 if self.saved is None else self.saved.length
 
     def longest(self) -> int:
-        """Return the length of the longest cache value of this sequence that exists; 0 if there is none.
+        """Return the length of the longest `CachedPrefix` of this sequence that exists; 0 if there is none.
 
         Dead references are removed from `held`. Call it only in the thread that runs llama.cpp.
         """
@@ -163,14 +164,14 @@ class CellSequence:
             self.tip, self.pieces = length, self._pieces(length)
 
     def _pieces(self, length: int) -> list[tuple[int, int]]:
-        """Return the pieces of the first `length` tokens, and a new piece for further tokens."""
+        """Return the segments of the first `length` tokens, and a new segment for further tokens."""
         kept = [piece for piece in self.pieces if piece[0] < length]
         if len(kept) < _PIECES:
             return [*kept, (length, next(_ids))]
         return [*kept[:-1], (kept[-1][0], next(_ids))]
 
     def extents(self) -> list[tuple[int, int, int]]:
-        """Return the pieces: the index of the first token, the index after the last token, and the id."""
+        """Return for each segment the index of its first token, the index after its last token, and its id."""
         ends = [start for start, _ in self.pieces[1:]]
         return [(start, end, name) for (start, name), end in zip(self.pieces, [*ends, self.tip], strict=True)]
 
@@ -186,7 +187,7 @@ class CellSequence:
         return length
 
     def save(self) -> Saved | None:
-        """Return the tokens in main memory; None: there are no tokens."""
+        """Return the state of the tokens in main memory; None: there are no tokens."""
         if not self.tip:
             return None
         return self.saved if self.number < 0 else Saved(self.pool.context.state(self.number), self.tip)
@@ -218,7 +219,7 @@ class CellSequence:
 
 
 class CachedPrefix:
-    """A cache value: the first `length` tokens of a sequence."""
+    """A `Cache`: the first `length` tokens of a sequence."""
 
     __slots__ = ("__weakref__", "length", "sequence")
 
@@ -237,10 +238,11 @@ class CachedPrefix:
     def to_go_on(self) -> CellSequence:
         """Return a sequence of exactly these tokens that may be extended.
 
-        It is `sequence`, from which later tokens are removed that no cache value contains, or a copy.
+        If no `CachedPrefix` contains later tokens of `sequence`, these are removed, and the result is `sequence`.
+        Otherwise, it is a copy.
         """
         own = self.sequence
-        if self.length == own.tip:  # no other cache value can be longer: the common case
+        if self.length == own.tip:  # no other `CachedPrefix` can be longer: the common case
             if len(own.held) > own.crowd:
                 own.longest()
         elif own.longest() > self.length:

@@ -48,12 +48,12 @@ class Context:
 
     Attributes:
         counts: The groups of rows that ran so far. Each call of `llama_decode` is one group.
-        pass_cells: How many cells are as large as the weights. A pass of the model reads all weights, and the cells of
-            its rows.
+        pass_cells: How many cells are as large as the weights. A forward pass reads all weights, and the cells of its
+            rows.
         cells: Number of cells when they are shared. All streams together have at most this number.
         separable: Whether sequences can have streams: on a CPU, for models that are not recurrent, are not hybrid
-            and have no sliding windows. The cells of a sequence are moved as a state, whose format is known for these,
-            and which a GPU copies slowly.
+            and have no sliding windows. The cells of a sequence are moved as a state. The format of states is known
+            for these models, and a GPU copies states slowly.
     """
 
     def __init__(

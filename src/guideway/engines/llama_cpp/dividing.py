@@ -1,7 +1,7 @@
 """Divides the new tokens of rows into calls of `llama_decode`.
 
-llama.cpp lets the tokens of a call attend to the same number of cells, a multiple of `PAGE`: those of the longest
-sequence of the call, at its end. The cells that a token does not need cost as much time as the others.
+llama.cpp lets all tokens of a call attend to the same number of cells, a multiple of `PAGE`: those that the longest
+sequence of the call has at the end of the call. The cells that a token does not need cost as much time as the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SHORT = 64
 LONGEST_PIECE = PAGE + _SHORT
 """The maximum number of tokens of a piece."""
 _TAIL = 16
-"""The minimum number of tokens after such a piece. So the rest of a prompt also counts as a prompt (`PROMPT_TOKENS`)."""
+"""The last of several pieces of a row has at least this number of tokens, to count as a prompt (`PROMPT_TOKENS`)."""
 _FEW = 32
 """Rows with at most this number of new tokens run together."""
 
@@ -30,7 +30,7 @@ class Divider:
 
     Args:
         streams: Whether each sequence has a stream. Otherwise, all tokens attend to the cells of all sequences.
-        pass_cells: See `Context`. It is the cost of a further pass within a call.
+        pass_cells: See `Context`. It is the cost, in cells, of a further forward pass within a call.
     """
 
     def __init__(self, *, streams: bool, pass_cells: float) -> None:
@@ -39,9 +39,10 @@ class Divider:
     def order(self, sequences: Sequence[Begun], counts: Sequence[int] | None = None) -> list[int] | None:
         """Return the order of sequences in a call; None: the order does not matter, or is the given one.
 
-        llama.cpp runs streams in one pass if their numbers are consecutive and the call has them in this order. Streams
-        with few tokens and streams with more are in different groups, each with its own pass, if this reads less. The
-        group with the highest numbers comes first, so that llama.cpp does not join it with the next one.
+        llama.cpp runs streams in one forward pass if their numbers are consecutive and the call has them in this order.
+        Streams with few tokens and streams with more are in different groups, each with a separate forward pass, if
+        this reads less. The group with the highest numbers comes first, so that llama.cpp does not join it with the
+        next one.
 
         `counts`: the number of new tokens of each sequence; None: one.
         """
@@ -61,7 +62,10 @@ class Divider:
         return None if order == list(range(len(order))) else order
 
     def _grouped(self, rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Join adjacent groups while that reduces the cost. A group: the number of its rows, and their pages."""
+        """Join adjacent groups while that reduces the cost.
+
+        A group: the number of its rows, and the number of cells that each of them reads, divided by `PAGE`.
+        """
         groups = rows[:1]
         for size, pages in rows[1:]:
             if pages == groups[-1][1]:
@@ -114,7 +118,7 @@ def _packed(rows: Iterable[Piece], size: int) -> list[list[Piece]]:
 
 
 def _paged(index: int, tip: int, count: int, size: int) -> list[list[Piece]]:
-    """Divide a row with `tip` earlier tokens into calls that end where the number of cells changes."""
+    """Divide a row with `tip` earlier tokens into calls that end, if possible, where the number of cells changes."""
     calls: list[list[Piece]] = []
     begin = 0
     while begin < count:

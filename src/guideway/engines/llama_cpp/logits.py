@@ -29,7 +29,7 @@ class Outputs:
         self._there: Any = np.empty((0, width), dtype=np.float32)
 
     def lent(self, handle: Any, rows: int) -> Logits:
-        """Return the `rows` logits rows of the last call. The array is valid until the next call."""
+        """Return the logits of the last call, [`rows`, width]. The array is valid until the next call."""
         place = _address_of(handle), rows
         if place != self._place:
             memory: Any = (ctypes.c_float * (rows * self._width)).from_address(place[0])

@@ -1,4 +1,4 @@
-"""`LlamaCppEngine`: a step engine for GGUF files, with many sequences in one llama.cpp context."""
+"""`LlamaCppEngine`: a `StepEngine` for GGUF files, with many sequences in one llama.cpp context."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ class LlamaCppEngine:
     def splits_rows(self) -> bool:
         """See `engines.base.splits_rows`. Streams run together only with equal numbers of new tokens.
 
-        If one row has several forced tokens and the others have one, either its further tokens run in a separate pass,
-        which reads the weights again, or one by one, each of which reads the cells of the row again. The answer is the
-        cheaper way if `_FORCED` tokens are forced.
+        If one row has several forced tokens and the others have one, either its further tokens run in a separate
+        forward pass, which reads the weights again, or they run one by one, and each reads the cells of the row again.
+        The result is True if `_FORCED` forced tokens take less time one by one.
         """
         context = self._context
         return context.streams > 1 and context.pass_cells > _FORCED * context.room
@@ -160,7 +160,7 @@ class LlamaCppEngine:
         known = set[CellSequence]()
         for cache in caches:
             sequence = self._own(cache).to_go_on() if cache is not None else self._pool.take()
-            if sequence in known:  # two rows extend the same cache value
+            if sequence in known:  # two rows extend the same cache
                 sequence = sequence.copy()
             known.add(sequence)
             taken.append(sequence)

@@ -1,8 +1,8 @@
-"""Decides whether sequences share cells or have separate streams, and which stream each of them has.
+"""Decides whether sequences share cells or have separate streams (the arrangement), and which stream each of them has.
 
 With shared cells each token attends to the cells of all sequences, also of those that do not run. With streams it
-attends to its own, but a prefix is copied for each sequence. With streams, there are at most as many cells as without,
-and sequences that do not run are saved in main memory if their cells are needed.
+attends only to those of its own sequence, but a common prefix is copied for each sequence. With streams, there are at
+most as many cells as without, and sequences that do not run are saved in main memory if their cells are needed.
 
 `Arranger` adds up the estimated cost of the calls of the engine, and subtracts what they would cost with the other
 arrangement. It changes the arrangement when the difference exceeds the cost of the change, and when a call does not
@@ -30,7 +30,7 @@ _SPARE = 32  # cells that each row has for further tokens in a new arrangement
 
 
 class Arranger:
-    """Gives places (sequence numbers) to the sequences of a call.
+    """Gives sequence numbers to the sequences of a call.
 
     Args:
         pool: The sequences.
@@ -45,9 +45,9 @@ class Arranger:
         self._calls = 0
 
     def place(self, sequences: Sequence[CellSequence], counts: Sequence[int]) -> None:
-        """Give a place to each sequence of a call, with memory for new tokens.
+        """Give a number to each sequence of a call, with memory for new tokens.
 
-        With streams the places are adjacent. Other sequences may lose their places.
+        With streams the numbers are consecutive. Other sequences may lose their numbers.
 
         Args:
             sequences: The sequences.
@@ -109,11 +109,11 @@ class Arranger:
             return 1
         streams = fits[0]
         while 2 * streams <= context.rows and room(context.cells, 2 * streams) >= 4 * need:
-            streams *= 2  # more sequences keep their places
+            streams *= 2  # more sequences keep their numbers
         return streams
 
     def _arrange(self, streams: int, first: Sequence[CellSequence]) -> None:
-        """Change the arrangement. Without streams, sequences are given places, those of `first` first."""
+        """Change the arrangement. Without streams, sequences are given numbers, those of `first` first."""
         pool = self._pool
         live = list(pool.live)
         for one in live:
@@ -195,7 +195,7 @@ class Arranger:
 
 
 def _trimmed(sequences: Iterable[CellSequence]) -> int:
-    """Remove from each sequence the tokens that no cache value contains. Returns the number of tokens left."""
+    """Remove from each sequence the tokens that no `CachedPrefix` contains. Returns the number of tokens left."""
     total = 0
     for one in sequences:
         one.cut(min(one.tip, one.longest()))

@@ -57,7 +57,7 @@ def _to_numpy(array: Any) -> NDArray[Any]:
 
 def _copied(array: Any) -> Any:
     made = mx.contiguous(array)
-    mx.eval(made)  # a lazy copy would keep the whole store in memory
+    mx.eval(made)  # a lazy copy would keep the whole `Store` in memory
     return made
 
 

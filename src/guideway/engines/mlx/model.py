@@ -1,4 +1,4 @@
-"""`MlxEngine`: a step engine for models of mlx-lm."""
+"""`MlxEngine`: a `StepEngine` for models of mlx-lm."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class MlxEngine:
             if longest <= _FEW:
                 break
             cut = [min(_PREFILL, max(0, len(row) - 1)) for row in left]
-            # Rows of one call have adjacent places, so rows without new tokens between them run, too, with padding only.
+            # Rows of one call have adjacent places. So rows between them without new tokens run, too, with padding.
             places = [row.row for row, count in zip(held, cut, strict=True) if count]
             some = [index for index, row in enumerate(held) if min(places) <= row.row <= max(places)]
             self._run_padded([held[i] for i in some], [left[i][: cut[i]] for i in some], logits=False)
@@ -230,7 +230,10 @@ def _loaded(folder: Path) -> Any:
 
 
 def folder_of(name: str) -> Path:
-    """Return the folder of a model by its name on the Hub, or the folder itself. Raises `ModelNotFoundError`."""
+    """Return the folder of a model by its name on the Hugging Face Hub, or the folder itself.
+
+    Raises `ModelNotFoundError`.
+    """
     if Path(name).is_dir():
         return Path(name)
     try:

@@ -1,8 +1,8 @@
 """Memory of KV caches: blocks for one array each, which are used again when no array refers to them.
 
-The arrays of a batch grow with each token. In the heaps of an allocator, growing arrays leave gaps that the next, larger
-arrays cannot use. New mapped blocks are several times slower than used ones, because the operating system clears each
-page.
+The arrays of a batch grow with each token. In the heaps of an allocator, growing arrays leave gaps that the next,
+larger arrays cannot use. A newly mapped block is several times slower than one that was used before, because the
+operating system clears each page.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PERIOD = 16
 """The limit of a `Blocks` depends on the memory that was used during its last `PERIOD` to `2 * PERIOD` runs."""
 
 MAPPED = 1 << 16
-"""Blocks of fewer bytes are in the heap."""
+"""Blocks of at least this number of bytes are memory mappings (`mmap`); smaller ones are in the heap."""
 
 _HUGE_PAGE = 1 << 21
 """Huge pages of Linux are requested for the part of a block that fills them. They are cleared much faster than small
@@ -45,7 +45,7 @@ def _mapped(nbytes: int) -> mmap.mmap:
 
 
 def _request_huge_pages(memory: mmap.mmap, nbytes: int) -> None:
-    """Request huge pages for the whole ones in the first `nbytes`. The system may have none."""
+    """Request huge pages for as many whole huge pages as the first `nbytes` have. The system may have none."""
     part = nbytes - nbytes % _HUGE_PAGE
     if part and hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # Linux may be built without huge pages
@@ -56,8 +56,9 @@ _SPARE_BYTES = 4 << 20
 """The maximum number of bytes of blocks that `copies_in_block` keeps for the next copies."""
 
 _ROUNDED = 3
-"""The size of a new block of copies is rounded up at this number of bits after the first. The unused pages of a new
-mapping need no memory, and the block then fits more of the next copies."""
+"""The size of a new block of copies is rounded up to a number of which only the first binary digit and this number of
+further ones can be 1. The unused pages of a new mapping need no memory, and the block then fits more of the next
+copies."""
 
 
 class _Returned:
@@ -73,7 +74,7 @@ class _Returned:
     def take(self, nbytes: int) -> mmap.mmap:
         """Return a block of at least `nbytes`: the smallest one that is not much larger, or else a new one.
 
-        Further pages of the block have no memory.
+        The pages after the first `nbytes` have no memory.
         """
         with self._lock:
             fitting = [block for block in self._blocks if nbytes <= len(block) <= 2 * nbytes] if _RELEASES else []
@@ -90,7 +91,8 @@ class _Returned:
     def give_back(self, block: mmap.mmap) -> None:
         """Keep a block, and release those that were given back first until the limit is met.
 
-        It does not wait for the lock, which this thread may hold. The block is then released.
+        If the lock is not free, the block is released at once. This method does not wait, because the garbage collector
+        may call it while this thread holds the lock.
         """
         if not self._lock.acquire(blocking=False):
             return
@@ -164,8 +166,8 @@ class Blocks:
         self._returned: deque[mmap.mmap] = deque()
         self._unused: list[mmap.mmap] = []
         self._used_bytes = self._unused_bytes = 0
-        self._most = self._most_before = 0  # the largest `_used_bytes` of this period, and of the previous one
-        self._runs = 0  # of this period
+        self._most = self._most_before = 0  # the largest `_used_bytes` in this period, and in the previous one
+        self._runs = 0  # in this period of `PERIOD` runs
 
     def block(self, nbytes: int) -> Block:
         """Return a block with at least `nbytes`: the smallest unused one that is not much larger, or else a new one."""
@@ -199,8 +201,8 @@ class Blocks:
     def _give_back(self, memory: mmap.mmap) -> None:
         """Record that a block was given back, and call `_collect` if the lock is free.
 
-        The garbage collector may call it while this thread holds the lock, so it does not wait for the lock. The next
-        `_collect` then moves the block.
+        If the lock is not free, the next call of `_collect` moves the block. This method does not wait, because the
+        garbage collector may call it while this thread holds the lock.
         """
         self._returned.append(memory)
         if self._lock.acquire(blocking=False):

@@ -42,7 +42,7 @@ _LAYER = 2
 
 @dataclass(eq=False)
 class GrowingBatch(ArrayBatch):
-    """A batch whose arrays a run replaces by longer ones with the same tokens.
+    """A batch whose arrays a run replaces by longer ones, which also contain the same tokens.
 
     Attributes:
         blocks: The memory of each array. Empty: the arrays have other memory.
@@ -50,8 +50,8 @@ class GrowingBatch(ArrayBatch):
         made: The arrays of the last run, and an `OrtValue` of ONNX Runtime in the memory of each.
         claims: For each place, the claim of its caches; None: there is none. Empty: no run has made caches.
         is_fixed: Whether a cache has another claim than the one in `claims`, so that no row may be moved or replaced.
-        wasted: The number of cells that runs have computed without need (`rejoin`): those of places whose rows did not
-            run, and those before the first token of the longest row.
+        wasted: The work that runs have done without need (`rejoin`), in units of one copied token: for places whose
+            rows did not run, and for the indexes before the first token of the longest row.
     """
 
     blocks: Sequence[Block] = ()
@@ -96,7 +96,7 @@ class GrowingBatch(ArrayBatch):
         self.claims[place] = None
 
     def drop(self, free: Sequence[int]) -> None:
-        """Remove places, given in ascending order. They must be free. The rows of the last places are moved there."""
+        """Remove places, given in ascending order. They must be free. The rows of the last places are moved to them."""
         left, end = list(free), self.rows
         while left:
             end -= 1
@@ -138,7 +138,10 @@ class GrowingBatch(ArrayBatch):
 
 
 def _copy_ends(left: list[tuple[NDArray[Any], NDArray[Any]]], count: int) -> None:
-    """Copy arrays without the first `count` indexes of the token axis. Done pairs of target and source are removed."""
+    """Copy arrays without the first `count` indexes of the token axis.
+
+    `left`: pairs of target and source. A pair is removed when its arrays are copied.
+    """
     while left:
         target, source = left[-1]
         target[...] = source[:, :, count:]
@@ -192,8 +195,8 @@ class CacheOutputs:
     ) -> CacheOutputs:
         """Return arrays with undefined values for a run of `rows` rows that then have `tokens` tokens.
 
-        `in_place`: whether the run may replace the arrays of `past`. If the blocks of `past` are too small, new ones are
-        used.
+        `in_place`: whether the run may replace the arrays of `past`. If the blocks of `past` are too small, new ones
+        are used.
         """
         kind = graph.cache_type
         shapes = [(rows, heads, tokens, c) for heads, c in graph.sizes]
@@ -215,13 +218,16 @@ class CacheOutputs:
         return cls(arrays, blocks, (), past if in_place and isinstance(past, GrowingBatch) else None)
 
     def _mark(self, sizes: Sequence[int]) -> None:
-        """Write a mark into the last byte of each output. No input is there, because it has fewer tokens."""
+        """Write `_MARK` into the last byte of each output. Inputs in the same blocks are shorter."""
         self._marked = sizes
         for block, size in zip(self.blocks, sizes, strict=True):
             block.memory[size - 1] = _MARK
 
     def done(self) -> GrowingBatch:
-        """Return the batch of a run that succeeded: `past`, or a new one. It is valid if an interrupt ends this method."""
+        """Return the batch of a run that succeeded: `past`, or a new one.
+
+        If an interrupt ends this method, `past` is valid after a call of `failed`.
+        """
         batch = grown(self.past, self.arrays)
         batch.made = self.arrays, self.values
         batch.blocks, batch.spare = self.blocks, self.spare
@@ -262,7 +268,7 @@ def gather(
     Args:
         graph: The graph.
         caches: The cache of each row.
-        blocks: The memory of the joined arrays.
+        blocks: The memory blocks of the engine, for the joined arrays.
         new: The number of tokens for which the memory has room after the cached ones.
         context: The maximum number of indexes of the token axis.
     """
@@ -297,7 +303,10 @@ def gather(
 
 
 _UNUSED_WEIGHT = 2
-"""The work of a run for a token of an unused place, in copied tokens of a row: a run copies it and computes with it."""
+"""The work of a run for one cached token of a row that does not run, in units of one copied token.
+
+The run copies the token and computes with it.
+"""
 
 _MOST_ROOM = 4
 """A batch whose blocks have more than this many times the needed bytes is copied to smaller ones."""
@@ -306,20 +315,21 @@ _MOST_ROOM = 4
 def rejoin(
     caches: Sequence[Cache | None], new: int, context: int, pool: Blocks
 ) -> tuple[GrowingBatch, Sequence[int]] | None:
-    """Make the batch to which most of these rows belong a batch of exactly these rows, and copy as few rows as possible.
+    """Collect these rows in the batch to which most of them belong, and copy as few rows as possible.
 
-    Rows of other batches are written to free places, or to new places after the last one. If free places remain, the
-    rows of the last places are moved there.
+    Rows of other batches are written to free places, or to new places after the last one. Free places that remain are
+    removed; the rows of the last places are moved to them first.
 
-    Rows of the batch that do not run now keep their places. A run computes for them, too, and for the indexes before the
-    first token of the longest row. `wasted` counts these cells. When they exceed the number of cells that `gather` would
-    copy, the indexes are removed (`GrowingBatch.trim`); if there are rows that do not run, None is returned.
+    Rows of the batch that do not run now keep their places. A run computes for them, too, and for the indexes before
+    the first token of the longest row. `GrowingBatch.wasted` is the sum of this work. When it exceeds the work of
+    `gather`, which would copy the tokens of all given rows, the indexes are removed (`GrowingBatch.trim`); if there are
+    rows that do not run, None is returned.
 
     Args:
         caches: The cache of each row.
         new: The number of new tokens of each row.
         context: The maximum number of indexes of the token axis.
-        pool: The memory of the engine.
+        pool: The memory blocks of the engine.
 
     Returns:
         The batch and the place of each row in it; None: the rows must be copied.

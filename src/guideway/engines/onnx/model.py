@@ -1,4 +1,4 @@
-"""`OnnxEngine`: a step engine for ONNX exports with a KV cache in the Hub's naming.
+"""`OnnxEngine`: a `StepEngine` for ONNX exports whose inputs have the names that are usual on the Hugging Face Hub.
 
 A run writes the cache outputs to memory of `Blocks`, which is used again, and the next run reads them there (`Calls`).
 On a CPU, runs are in place: the output of a layer uses the memory of the previous layer's input (`CacheOutputs`). If
@@ -93,7 +93,7 @@ class OnnxEngine:
         self._blocks = Blocks()
         self._calls: Calls | None = None
         self._copied_bytes = 0
-        """If all arrays of a cache have fewer bytes, a run makes new ones."""
+        """If each array of a cache has fewer bytes than this, a run makes new arrays (`InferenceSession.run`)."""
         ids = np.zeros((1, 1), dtype=np.int64)
         logits, made = self._run(ids, gather(self._graph, [None], self._blocks, 1), self._graph.feeds(ids, 0))
         self.vocab_size = check_probe(self._graph, logits[:, -1], made.arrays)
@@ -207,10 +207,10 @@ class OnnxEngine:
     ) -> tuple[list[Logits], list[Cache]]:
         """Run rows as one batch. Padding is between the cached and the new tokens of a row.
 
-        `pads`: whether the rows may run in a larger batch with unused places (`rejoin`).
+        `pads`: whether the rows may run in a batch with other rows, which do not run (`rejoin`).
 
-        Returns logits [row, token, vocabulary] for each part of the new tokens, padding included, and the caches. Without
-        `every`, the only part is the last token.
+        Returns a list of logits [row, token, vocabulary], and the caches. If `every`, the list has one item for each
+        call of the model, padding included; else one item with the logits of the last token of each row.
         """
         counts = [len(row) for row in rows]
         new, least = max(counts), min(counts)
@@ -232,7 +232,8 @@ class OnnxEngine:
         is_padded = least < new or any(starts)
         in_place = self._runs_in_place
         if least < new and any(isinstance(cache, RowCache) and cache.batch is batch for cache in caches):
-            # Unequal numbers of tokens move cached tokens, which is not allowed in a batch that other caches refer to.
+            # With unequal numbers of new tokens, `without_gaps` moves cached tokens, which is not allowed in a batch to
+            # which other caches refer.
             in_place = False
         parts: list[Logits] = []
         if not is_padded:
@@ -303,15 +304,15 @@ class OnnxEngine:
         every: bool = False,
         in_place: bool = False,
     ) -> tuple[Logits, ArrayBatch]:
-        """Run ids of shape [rows, new]. Returns logits [row, token, vocabulary] and the rows.
+        """Run ids of shape [rows, new]. Returns logits [row, token, vocabulary] and the batch with the new tokens.
 
         Args:
             ids: The ids.
-            past: The cached tokens.
+            past: The batch of the cached tokens.
             inputs: The result of `Graph.feeds` or `Graph.padded_feeds`.
             every: Whether the logits of every token are returned. If not, those of the last one are.
-            in_place: Whether `past` may get the new tokens. It is then the batch that is returned. The caches of its
-                tokens are valid in both cases, also if the run fails.
+            in_place: Whether `past` may get the new tokens. If it is a `GrowingBatch`, it is then the batch that is
+                returned. The caches of its tokens are valid in both cases, also if the run fails.
         """
         if self._session is None:
             raise closed_model()

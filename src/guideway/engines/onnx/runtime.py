@@ -1,4 +1,4 @@
-"""Creates sessions of ONNX Runtime, and runs them on values that are kept from call to call."""
+"""Creates sessions of ONNX Runtime, and runs them on `OrtValue` objects that are kept from call to call."""
 
 from __future__ import annotations
 
@@ -58,9 +58,10 @@ def value_of(array: NDArray[Any]) -> Any:
 class Calls:
     """Calls of a session with given names of inputs and outputs. All values are in main memory.
 
-    A call gets vectors of values. It copies nothing and binds no names, and the values of the outputs are inputs of the
-    next call. This takes less time than `IOBinding`, and less than `run`, which copies the outputs, if the arrays are
-    large. The vectors of values are not part of the public interface; versions 1.17 and 1.31 were tested.
+    A call gets its values as `OrtValueVector` objects. It copies nothing and binds no names, and the values of the
+    outputs are inputs of the next call. This takes less time than `IOBinding`, and, if the arrays are large, less than
+    `run`, which copies the outputs. Calls with `OrtValueVector` are not part of the public interface of ONNX Runtime;
+    versions 1.17 and 1.31 were tested.
 
     Args:
         session: The session.

@@ -19,7 +19,7 @@ _ROOM = 64
 class _Roomy(DynamicLayer):  # type: ignore[misc]  # the library has no types
     """Keys and values with spare capacity. `update` writes new tokens into it; only `crop` may remove tokens.
 
-    The class of the library concatenates tensors for each token, which took a sixth of the time of a step with 16 rows
+    The class of the library concatenates tensors for each token, which took a sixth of the time of a call with 16 rows
     of 100 tokens. `rooms`: the buffers of keys and values, spare capacity included.
     """
 

@@ -17,7 +17,7 @@ from guideway.tokenizers import Tokenizer
 __all__ = ["load", "slides", "tokenizer"]
 
 SECONDS = 10.0
-"""Timeout for the Hub, in seconds. After it, only local files are used."""
+"""Timeout for the Hugging Face Hub, in seconds. After it, only local files are used."""
 
 
 def load(name: str, dtype: str | None, options: Mapping[str, Any]) -> Any:
@@ -66,9 +66,9 @@ def tokenizer(name: str, eos_ids: Iterable[int] = (), options: Mapping[str, Any]
 
 
 def _offline(name: str) -> bool:
-    """Return whether the Hub is unreachable, by one request; False for a local folder, without a request.
+    """Return whether the Hugging Face Hub is unreachable, by one request; False for a local folder, without a request.
 
-    This is tested first because the library would retry for half a minute.
+    The library itself would retry for half a minute.
 
     Raises:
         ModelNotFoundError: `name` is a path that does not exist; the library would report an invalid name.

@@ -1,4 +1,4 @@
-"""Logits of transformers: NumPy arrays, or tensors if the model is on a device."""
+"""Logits of transformers: NumPy arrays, or tensors if the model is not on the CPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_place(now: Any, loaded: Any) -> None:
 def last_logits(logits: Any, *, on_device: bool) -> Any:
     """Return the logits of the last token, float32, shape [rows, vocabulary].
 
-    `on_device`: return a tensor, so that tokens are drawn on the device; else a NumPy array.
+    `on_device`: return a tensor on the device of the model, where tokens can be drawn; else a NumPy array.
     """
     last = logits[:, -1].float()
     if logits.shape[1] > 1:

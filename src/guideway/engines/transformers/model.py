@@ -1,4 +1,4 @@
-"""`TransformersEngine`: a step engine for causal language models of transformers."""
+"""`TransformersEngine`: a `StepEngine` for causal language models of transformers."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _ENDLESS = 1 << 20
 """Context size of recurrent models whose config defines none."""
 
 _MOST_TOKENS = 4096
-"""Maximum number of packed tokens per call of the model by `forward`; it bounds the memory of a prefill."""
+"""Maximum number of packed tokens per call of the model by `forward`; it bounds the memory that long prompts need."""
 
 
 class TransformersEngine:
     """A model of transformers: a name, a folder, or a model object.
 
-    Recurrent models and sliding windows do not support rollback (`supports_rollback` is False).
+    Recurrent models and models with sliding windows do not support rollback (`supports_rollback` is False).
 
     If the model class allows its attention to be replaced, and then gives the same logits, rows of different lengths
     run in one call (`packs_rows`): the new tokens of all rows are packed into one sequence. In other models, only rows
     of equal lengths run together. The logits of a row in a batch and alone differ by rounding.
 
     Args:
-        model: A name on the Hub, a folder, or a model object.
+        model: A name on the Hugging Face Hub, a folder, or a model object.
         device: A PyTorch device ("cpu", "cuda:0", "mps"). None: the device on which the model is loaded.
         dtype: Type of the weights: "float32", "bfloat16", …. None: the type in the files.
         context_size: Maximum number of tokens per row. None: the context size in the config.

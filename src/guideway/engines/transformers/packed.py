@@ -121,9 +121,9 @@ _locks_lock = threading.Lock()
 
 @contextmanager
 def packed_attention(model: Any, batch: PackedBatch) -> Iterator[None]:
-    """Within this context, `attend` computes the attention of the model.
+    """Within the `with` block, `attend` computes the attention of the model.
 
-    Only one thread at a time can be in this context for a model object.
+    Only one thread at a time can be in this block for a model object.
     """
     with _locks_lock:
         lock = _locks.setdefault(model, threading.RLock())
@@ -147,7 +147,7 @@ def attend(module: Any, query: Any, key: Any, value: Any, mask: Any, **more: Any
     are not used, because `_StoreLayer.update` has written them to the store.
 
     Raises:
-        EngineError: The thread is not in the context `packed_attention`, or the model passes an unsupported argument.
+        EngineError: The thread is not in a block of `packed_attention`, or the model passes an unsupported argument.
     """
     batch = getattr(_running, "batch", None)
     if batch is None:
