@@ -1,7 +1,7 @@
 """Decides whether sequences share cells or have separate streams (the arrangement), and which stream each of them has.
 
 With shared cells each token attends to the cells of all sequences, also of those that do not run. With streams it
-attends only to those of its own sequence, but a common prefix is copied for each sequence. With streams, there are at
+attends only to those of the same sequence, but a common prefix is copied for each sequence. With streams, there are at
 most as many cells as without, and sequences that do not run are saved in main memory if their cells are needed.
 
 `Arranger` adds up the estimated cost of the calls of the engine, and subtracts what they would cost with the other
