@@ -13,7 +13,7 @@ message_fields.py messages of bodies, for chat templates
 tool_fields.py  tools of bodies
 replies.py      the prompt of a chat request, and the constraint of its reply
 answers.py      results as lines of the output file
-answer_parts.py identifiers, calls, log-probabilities and usage of answers
+answer_parts.py identifiers, tool calls, log-probabilities and usage of answers
 response_objects.py objects of the Responses API
 jobs.py         the job of a request: prompts, constraint, options
 ordering.py     the order of requests: by constraint and by the beginning of the prompt

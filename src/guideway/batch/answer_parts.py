@@ -1,4 +1,4 @@
-"""Parts of answers in OpenAI's format: identifiers, calls, log-probabilities, usage."""
+"""Parts of answers in OpenAI's format: identifiers, tool calls, log-probabilities, usage."""
 
 from __future__ import annotations
 

@@ -80,9 +80,9 @@ def run(
 ) -> BatchSummary:
     """Run the requests of a file of JSON lines, and append each result to another file when it is complete.
 
-    The output file is the checkpoint. Requests that have a result in it are skipped, also if the line, the model or the
-    options have changed since; the summary counts these. Before the run, lines with errors and an incomplete last line
-    are removed, and their requests run again. Only identifiers are held in memory, not the files.
+    The output file also records the progress. Requests that have a result in it are skipped, also if the line, the
+    model or the options have changed since; the summary counts these. Before the run, lines with errors and an
+    incomplete last line are removed, and their requests run again. Only identifiers are held in memory, not the files.
 
     Args:
         model: A model of `guideway.load`, local or served by an API.
@@ -170,9 +170,8 @@ def open_input(source: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int |
 def items_of(file: BinaryIO, settings: str) -> Iterator[BatchItem]:
     """Yield an item for each line of a file of requests.
 
-    The entry of an item is the JSON value or the error of the line.
-
-    `settings` is the digest of the settings of the run, which becomes part of the digest of each item.
+    The `entry` of an item is the JSON value or the error of the line. `settings` is the digest of the settings of the
+    run; the digest of each item depends on it.
     """
     begun = hashlib.sha256(settings.encode())
     for position, line in enumerate(split_lines(file)):

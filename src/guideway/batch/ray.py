@@ -102,7 +102,7 @@ def with_backend(config: Any, on_error: str) -> Any:
 class RowRequests:
     """The functions that Ray runs before and after the engine (`before`, `after`).
 
-    Ray sends the object to its workers, so it has plain data only.
+    Ray pickles the object for its workers, so the constraint is stored as a JSON document.
 
     Args:
         document: The constraint for rows that have none, as a document of `to_wire`; None: free text.

@@ -82,7 +82,7 @@ def strict_loads(text: str) -> Any:
     """Return the JSON value of a text. NaN and numbers that are not finite are refused, because JSON cannot write them.
 
     In a text that is nested deeper than `jsontext.copying.MAX_C_DEPTH`, a number that is too large for a float is not
-    refused, because `loads` ignores hooks there.
+    refused, because `loads` ignores `parse_float` there.
 
     Raises:
         ValueError: The text is not JSON, or it has such a number.

@@ -108,9 +108,9 @@ def batch(
     """Run many requests, and yield each result when it is complete. `requests` is read while results are consumed.
 
     The random numbers of a request depend on its `custom_id` (or its "seed"), not on the other requests. The other
-    requests in a call of the engine change the last digits of its logits. If the engine has a `batch_tolerance` (ONNX
-    Runtime in float32), draws that these digits could decide are repeated alone, so the text of a request does not
-    depend on the others.
+    requests in a call of the engine change the last digits of the logits of a request. If the engine has a
+    `batch_tolerance` (ONNX Runtime in float32), draws that these digits could decide are repeated alone, so the text of
+    a request does not depend on the others.
 
     Args:
         model: A model of `guideway.load`, local or served by an API.
@@ -154,7 +154,7 @@ def results(
     options: Mapping[str, Any],
     earlier: EarlierResults | None = None,
 ) -> Iterator[BatchResult]:
-    """Run items, as `batch` runs requests.
+    """Run the requests of items, as `batch` does.
 
     Args:
         model: As for `batch`.

@@ -162,7 +162,7 @@ def _custom(fields: Mapping[str, Any], path: str) -> tuple[Tool, dict[str, Any]]
 
 
 def constraint_at_tool(param: str, name: str, text: Any, description: str) -> Tool:
-    """Return a tool whose input is a text that fits the constraint `text`. Errors name `param`, the path of the field."""
+    """Return a tool whose input is a text that fits the constraint `text`. `param`: the path of the field in errors."""
     made = constraint_at(param, lambda: TextInput(text))
     return Tool(name, made, description)
 

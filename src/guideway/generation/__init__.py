@@ -4,7 +4,7 @@ api.py                     `generate`, `complete`, `extract`, `stream`, and thei
 model.py                   `Model`: the same functions as methods
 async_api.py               async variants of these functions; async_loop.py: the thread that generates for them
 options.py                 the keyword arguments of these functions
-protocol.py                `GeneratingModel`: models whose texts another program generates, such as those served by an API
+protocol.py                `GeneratingModel`: models whose texts another program generates, such as a server with an API
 chat_prompts.py            prompts from messages: the chat template, and the tools of the constraint
 chat.py                    `Chat`: a conversation; chat_steps.py: the replies and function calls of one turn
 plan.py                    `Plan`: the checked options and the constraint of a prompt; `Job`: the prompts of a call

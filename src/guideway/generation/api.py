@@ -338,8 +338,8 @@ def stream(
     Without `retries`, the joined chunks are the text that `complete` returns.
 
     A chunk is never empty, never ends inside a character, and never contains what may become part of a stop string or
-    of a banned string. With `retries`, the chunks are those of the first attempt, even if its value is rejected;
-    `Stream.results` has the last attempt.
+    of a banned string. With `retries`, the chunks are those of the first text, even if its value is rejected;
+    `Stream.results` has the last text.
 
     Args:
         model: The model, from `guideway.load` or `guideway.remote`.

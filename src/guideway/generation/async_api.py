@@ -333,9 +333,9 @@ async def results_of(job: Job) -> Any:
 async def rounds_of(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> AsyncIterator[Any]:
     """Run a job in the model's shared loop. Yields the items that `read` returns for the rows of each round.
 
-    `read` is called in the thread of the loop; for finished rows with a constraint, usually in other threads
-    (not with `retries`), so calls for different rows can run at the same time. Closing
-    the generator early removes the rows from the loop. Raises the errors of the rows, of `read` and of the engine.
+    `read` is called in the thread of the loop. For finished rows with a constraint and without `retries`, it is usually
+    called in other threads, so calls for different rows can run at the same time. Closing the generator early removes
+    the rows from the loop. Raises the errors of the rows, of `read` and of the engine.
     """
     here = asyncio.get_running_loop()
     queue: asyncio.Queue[list[Any] | BaseException | None] = asyncio.Queue()

@@ -40,10 +40,10 @@ class Call:
 
     Args:
         job: The job.
-        moved: Called in each round with the rows of the job that were in the batch, also with parked rows, and with
-            rows that ended in this round. Each of them is in one call: first those that ended before the model ran,
-            then those that ran before the others, then the others. It is not called without rows, or if this `Call` is
-            cancelled.
+        moved: Called in each round with the rows of the job that were in the batch, parked rows and rows that ended in
+            this round included. A round can call it several times, each time with other rows: rows that ended before
+            the model ran, and rows that ran before the others, come first. It is not called without rows, or if this
+            `Call` is cancelled.
         done: Called once at the end, with the error that ended the `Call`; None: it ended without an error, or was
             cancelled.
         streams: Whether the caller shows tokens while others are generated. False: its rows do not run before others,
@@ -67,7 +67,7 @@ class Call:
         self.done = done
         self.cancelled = False
         self.waiting: Generator[Row | Automaton, None, None] = job.starts(JOIN_WORK)
-        self.preparation: Preparation | None = None  # of the next row's matcher; None: it needs none
+        self.preparation: Preparation | None = None  # prepares the matcher of the next row; None: not needed
         self.exhausted = False
         self.active: list[Row] = []
 
@@ -80,7 +80,7 @@ class Outbox:
     """
 
     def __init__(self) -> None:
-        self._owner = 0  # the thread in a `with` block
+        self._owner = 0  # the id of the thread in a `with` block; 0: none
         self._held: dict[AbstractEventLoop, list[tuple[Callable[[], object], Callable[[], object]]]] = {}
 
     def __enter__(self) -> None:
@@ -151,7 +151,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Loop:
-    """The rounds of one model. A thread runs them while there are calls.
+    """Runs the rounds of one model, in a thread that exists while there are calls.
 
     Attributes:
         outbox: Calls functions in the event loops of the callers.
@@ -308,10 +308,10 @@ def _act(call: Call, moved: Iterable[Row]) -> None:
 
 
 def _tell(call: Call, error: BaseException | None) -> None:
-    """Call `done`, at most once. `moved` is not called any more.
+    """Call `done`, at most once. Afterwards `moved` is not called any more.
 
-    Both are released: they usually refer to an object that refers to the call. Its rows, whose caches are large, would
-    otherwise stay in memory until the next garbage collection.
+    The call gives up its references to both functions, which usually refer to an object that refers to the call. The
+    rows of the call, whose caches are large, would otherwise stay in memory until the next garbage collection.
     """
     done, call.done, call.moved = call.done, _nothing, _nothing
     done(error)

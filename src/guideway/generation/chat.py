@@ -110,7 +110,8 @@ class Chat:
 
     Raises:
         ConstraintError: A tool is not valid; the message names it.
-        TypeError: An argument has a wrong type, or an option is unknown or belongs to a list of prompts.
+        TypeError: An argument has a wrong type, or an option is unknown, or is `batch_size`, `progress` or
+            `return_exceptions`.
         UnsupportedError: `max_reasoning_tokens` is given for a model served by an API.
         ValueError: `tool_errors` has another value, or `max_reasoning_tokens` is negative.
     """

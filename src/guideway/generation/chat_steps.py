@@ -1,6 +1,7 @@
 """The steps of a conversation: replies of the model, and calls of Python functions.
 
-A turn is a generator of steps. `drive` and `adrive` run it; `pieces` and `apieces` also yield the text of replies.
+A generator yields the steps of a turn. `drive` and `adrive` run them; `pieces` and `apieces` also yield the text of
+replies.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ class CallTool:
     """The call of the function of a tool. The result is the content of the message for the model.
 
     `raises`: whether an exception of the function is raised; otherwise the content is "Error: " with its class and
-    message. `special`: names of special tokens, see `tool_result`.
+    message. `special`: as in `tool_result`.
     """
 
     shown = False

@@ -2,8 +2,8 @@
 
 Each round may do a limited amount of work in the kernel (`ROUND_WORK`). Work is counted in units, not timed; the Python
 code of a row counts as `ROW_OVERHEAD` units. A row that exceeds the limit is parked: it is left out of the rounds, and
-its state is unchanged. A worker thread repeats the row's calls, with higher limits and at last without one. Their results
-are then cached in the vocabulary's store, and the row joins the rounds again.
+its state is unchanged. A worker thread repeats the row's calls of the kernel, with higher limits and finally without
+one. Their results are then cached in the vocabulary's store, and the row joins the rounds again.
 
 A row is slow if it was parked at two positions or more, the last time at most `_SLOW_TOKENS` tokens ago.
 (Many ordinary rows are parked once, at their beginning.) The other rows run first. Slow rows share what is left of the
@@ -13,8 +13,8 @@ round's limit. There are three exceptions:
 - One of the slow rows, a different one in each round, may do `SLOW_WORK` units.
 - A row that was parked more than `_MOST_TIMES` times at one position runs without a limit.
 
-The workers are those of `guideway.background`, which also prepares constraints. A row that already generates comes
-first there, unless it is slow. Long tasks do not delay short ones.
+The workers are those of `guideway.background`, which also prepares constraints. The task of a row that already
+generates has priority over this, unless the row is slow. Long tasks do not delay short ones.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Deferral:
         return made
 
     def begin(self) -> None:
-        """Begin a round: limit the kernel work of this thread, and let background threads pause."""
+        """Begin a round: limit the kernel work of this thread, and make background threads pause."""
         self._helped = None
         bound_work(ROUND_WORK)
         self.resume()

@@ -189,7 +189,7 @@ def extraction(model: ModelBase, text: str, output: object, **options: Any) -> G
 
 
 def _marked(source: Constraint[Any], verbatim: object) -> Constraint[Any]:
-    """Return the constraint with every free string verbatim, if that was requested."""
+    """Return the constraint; if requested, each string without pattern, const, enum and format must be verbatim."""
     if verbatim is False:
         return source
     if verbatim is not True and not isinstance(verbatim, Verbatim):

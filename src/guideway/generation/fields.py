@@ -26,7 +26,7 @@ __all__ = ["Field", "OptionProbability", "distribution", "fields_of", "options_a
 MAX_PASSES = 4096
 """The maximum number of model passes of one distribution."""
 
-_NEGLIGIBLE = 1e-8  # paths that together have less than this part of the probability found are not followed
+_NEGLIGIBLE = 1e-8  # the search ends when unfinished texts have together less than this part of the probability found
 _BATCH = 16
 _MAX_OPTIONS = 256
 _MAX_VISITED = 10_000
@@ -68,10 +68,10 @@ class Field:
 
 
 def scalars(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the pointer, start and end of each scalar of a JSON text.
+    """Yield the JSON Pointer, start and end of each string, number, boolean and null of a JSON text.
 
-    If the text is cut, an unfinished string or word at its end is left out. Of an unfinished number such as "1.", the
-    longest beginning that is a number is yielded.
+    If the text is cut, an unfinished string or word (such as "tru") at its end is left out. Of an unfinished number
+    such as "1.", the longest beginning that is a number is yielded.
     """
     try:
         for token, path in located(text):

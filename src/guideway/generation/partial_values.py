@@ -48,7 +48,7 @@ class GrowingValue(Protocol):
 
 
 def progress_of(source: Constraint[Any] | None) -> GrowingValue:
-    """Return a reader that builds the value of a constraint while its text is generated. It has read no text.
+    """Return a new reader, which builds the value of a constraint while its text is generated.
 
     Raises:
         InvalidConstraintError: `source` is None or another constraint, whose value is known only when the text is
@@ -297,9 +297,9 @@ class CallsProgress:
         return True
 
     def finish(self) -> None:
-        """End the text. Text that could have been the beginning of the first marker or of a call becomes part of `data`.
+        """End the text. Text that could have begun the first marker or a call becomes part of `data`.
 
-        A beginning of the end marker of the reasoning is left out.
+        If the text ends with a beginning of the end marker of the reasoning, this beginning is left out.
         """
         if self._thoughts is not None:
             self._held += self._thoughts.finish()

@@ -431,7 +431,7 @@ class Plan:
         start = len(session) - len(tokens)
         if tokens and tokens[-1] in session.tokenizer.eos_ids:
             tokens = tokens[:-1]
-        changed = row.earlier or row.divergence  # the first, also if a later one halts the row
+        changed = row.earlier or row.divergence  # the first one, also if the row ended before a later one
         return GenerationState(
             tuple(session.tokens[:start]),
             tuple(tokens),
@@ -516,7 +516,8 @@ _LEAST: WeakKeyDictionary[Automaton, int] = WeakKeyDictionary()
 def _least_tokens(automaton: Automaton) -> int:
     """Return the result of `Matcher.min_tokens_to_complete` at the beginning of a text, with the same errors.
 
-    It is stored: a background thread that calls the kernel may have to wait for the round of a generation loop.
+    The result is stored, because a background thread that calls the kernel may have to wait for the round of a
+    generation loop.
     """
 
     def least() -> int:
@@ -532,10 +533,10 @@ def _least_tokens(automaton: Automaton) -> int:
 
 
 def _healed(session: Session) -> str:
-    """Remove the prompt's last token, and further ones until the cut is between characters. Returns the removed text.
+    """Remove the prompt's last token, and further ones until whole characters are removed. Returns the removed text.
 
-    The first token and the BOS ids stay, and so do tokens without text (special tokens). If there is no such cut after
-    them, or the session cannot rewind, nothing is removed.
+    The first token and the BOS ids stay, and so do tokens without text (special tokens) and the tokens before them. If
+    the other tokens do not end with whole characters, or the session cannot rewind, nothing is removed.
     """
     table = session.tokenizer.vocabulary
     removed: list[int] = []
@@ -602,7 +603,7 @@ class Job:
 
         A caller that runs a part of a longer list sets the indices in that list.
         """
-        self.place: dict[Row, tuple[int, int]] = {}  # of rows without a result: the index of the prompt, of the sample
+        self.place: dict[Row, tuple[int, int]] = {}  # of rows without a result: the indices of prompt and sample
         self.results: list[list[Generation[Any] | Exception | None]] = [[None] * (self.n or 1) for _ in prompts]
         shared: dict[str, Plan] = {}
         self.plans: list[Plan | None] = []  # None: it could not be made, and the exception is in the results

@@ -103,7 +103,7 @@ class ExtractionPrompt:
 def _described(schema: Mapping[str, object]) -> str:
     """Return the schema as JSON without its titles, which often repeat a key.
 
-    A schema that is too long, or that cannot be written as JSON, is written as a skeleton (`shape`).
+    A schema that is too long, or that cannot be written as JSON, is written by `shape`.
     """
     try:
         written = json.dumps(copied(schema, _without_title), ensure_ascii=False, default=str)
@@ -126,7 +126,7 @@ def extraction_prompt(text: str, schema: Mapping[str, object]) -> str:
 
 
 def shape(schema: Mapping[str, object]) -> str:
-    """Write a JSON Schema as a compact skeleton in one line.
+    """Write a JSON Schema as one line that looks like its values, such as `{"name": string, "age": integer}`.
 
     References within the document (`#` and `#/...`) are followed. Depth and size are bounded.
     """
@@ -134,7 +134,7 @@ def shape(schema: Mapping[str, object]) -> str:
 
 
 class _Writer:
-    """A traversal of one schema. Holds the document (for references) and the node budget."""
+    """Writes one schema. Holds the document, in which references are found, and the number of sub-schemas left."""
 
     def __init__(self, document: Mapping[str, object]) -> None:
         self._document = document

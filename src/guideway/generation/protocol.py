@@ -1,4 +1,4 @@
-"""`GeneratingModel`: the interface of models whose texts another program generates, and the dispatch to their methods."""
+"""`GeneratingModel`: the interface of models whose texts another program generates, and calls of their methods."""
 
 from __future__ import annotations
 

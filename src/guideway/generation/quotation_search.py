@@ -67,7 +67,7 @@ MAX_COMPARED = 256
 
 _MAX_BONUS = SIMILARITY + LENGTH * math.log1p(LONG)
 
-_MARKS = re.compile(  # a token with only white space and punctuation marks in the string, and at least one mark
+_MARKS = re.compile(  # a token that adds only white space and punctuation marks to the string, and at least one mark
     rb'\s*[^\w\s"\\\x80-\xff][^\w"\\\x80-\xff]*(?:".*)?', re.DOTALL
 )
 _INSIDE = re.compile(rb'(?:[^"\\]|\\.?)*', re.DOTALL)

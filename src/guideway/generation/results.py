@@ -29,7 +29,7 @@ MAX_SHOWN = 80
 
 @dataclass(frozen=True, repr=False)
 class GenerationState:
-    """The state of a generation, as plain values. `resume` continues it, also after changes by `dataclasses.replace`.
+    """The state of a generation. `resume` continues it, also after changes by `dataclasses.replace`.
 
     Attributes:
         prompt: The ids of the prompt, BOS included.

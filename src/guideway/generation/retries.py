@@ -1,4 +1,4 @@
-"""Values that a validator of the type rejects: the sequence goes back, the value is excluded, and generation continues.
+"""Values that a validator of the type rejects: they are excluded, and the text is generated again from their beginning.
 
 A validator is Python code that a schema cannot express. Its error names a place in the record. The tokens before the
 value at this place are kept; the text after them is generated again, under the same constraint without the rejected
@@ -117,7 +117,7 @@ def attempt_of(found: Generation[Any], error: InvalidTextError) -> InvalidAttemp
 def final_error(found: Generation[Any], error: InvalidTextError, rejected: list[InvalidAttempt]) -> InvalidTextError:
     """Return a copy of the error with `generation` set, and if it names a place, with `value` and `attempts`.
 
-    `rejected`: the attempts that were excluded before.
+    `rejected`: the values that were rejected and excluded before.
     """
     made = InvalidTextError(str(error), place=error.place, text=error.text, position=error.position)
     made.generation = replace(found, value=None)

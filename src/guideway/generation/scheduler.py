@@ -100,8 +100,8 @@ class Row:
 
     Attributes:
         forced: The number of tokens that had no alternative and were not drawn.
-        finish_reason: "length" at `max_tokens` or at a divergence that halts the row, "stop" at any other end of the
-            text. None: the row continues, or `error` ended it.
+        finish_reason: "length" if `max_tokens` or `Limits.halt_on_divergence` ended the text, "stop" at any other end.
+            None: the row continues, or `error` ended it.
         error: The error that ended the row, or None.
         steps: The argument `steps`, and the log-probabilities of new tokens if `Limits.logprobs` is not None.
         lowest: The lowest position to which the row was rewound since the last call of `taker`; `sys.maxsize` if it was
@@ -150,9 +150,9 @@ class Row:
         self._forbidden: dict[int, set[int]] = {}  # excluded ids by position in the session
         self._refused: tuple[int, list[int]] = (0, [])  # a position, and ids forced there that do not fit the budget
         searches = limits.verbatim_num_beams > 1 and not limits.bad_words and session.sampler.bare
-        self._is_in_call = False  # whether `_take_held` runs; `settle` then stores the prefix
+        self._is_in_call = False  # whether `_take_held` runs; `settle` then calls `keep_prefix`
         self._quotations = Quotations(limits.verbatim_num_beams) if searches and session.matcher is not None else None
-        self._taken_back, self._furthest = 0, 0  # calls of `_take_back` since the greatest length, and this length
+        self._taken_back, self._furthest = 0, 0  # calls of `_take_back` since the row was longest, and its length then
         self._prompt_seconds: float | None = None
         self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
         banned = tuple(text.encode() for text in limits.bad_words)
@@ -199,10 +199,11 @@ class Row:
     def divergence(self) -> Divergence | None:
         """The first position of the output at which the token budget changed the token; None: there is none.
 
-        It has the token that was replaced. With banned strings, it is provisional until the row is over.
+        Its `token_id` is the token that the budget replaced. With banned strings, it is provisional until the row is
+        over.
 
         If the row was resumed and has `earlier`, this is `earlier`. Exception: with `halt_on_divergence`, it is the
-        first token changed since the row was resumed, before which the row halts, and `earlier` only if there is none.
+        first token changed since the row was resumed, before which the row ends, and `earlier` only if there is none.
         """
         if self.earlier is not None and not self.limits.halt_on_divergence:
             return self.earlier
@@ -251,8 +252,8 @@ class Row:
     def _is_at_quotation(self) -> bool:
         """Return whether the next tokens are those of a verbatim string that is chosen as a whole.
 
-        False if a token is excluded at this position. A session with a tolerance draws each token instead, so that the
-        string does not depend on the other rows of the batch.
+        False if a token is excluded at this position. A session with a batch tolerance draws each token instead, so
+        that the string does not depend on the other rows of the batch.
         """
         session, chosen = self.session, self._quotations
         if chosen is None or session.tolerance or len(session) in self._forbidden:
@@ -351,7 +352,7 @@ class Row:
         return True
 
     def _take_quotation(self, found: Quotation) -> None:
-        """Take the tokens of a verbatim string, up to a divergence that halts the row."""
+        """Take the tokens of a verbatim string; with `halt_on_divergence`, only those before its divergence."""
         session, start, steps = self.session, len(self.session), found.steps
         if found.divergence is not None and self.limits.halt_on_divergence:
             steps = steps[: found.divergence.position - start]
@@ -378,10 +379,11 @@ class Row:
         return len(self.session) - self._start >= self.limits.min_tokens
 
     def taker(self) -> Callable[[Any], list[int] | None]:
-        """Return the function that draws and takes a token in a multi-step call.
+        """Return the function that draws and takes a token in a call of `stride` or `speculate`.
 
-        It gets the logits of the row. It returns the ids that the model must run next. None: the call must end, because
-        the row has ended, has an error, was rewound, or is at a verbatim string that is chosen as a whole.
+        The function gets the logits of the row, and returns the ids that the model must run next. None: the row must
+        not draw again in this call, because it has ended, has an error, was rewound, or is at a verbatim string that is
+        chosen as a whole.
         """
         self.lowest = sys.maxsize
         self._free = self.session.matcher is None and self.watch.is_idle and not self._free_after
@@ -439,7 +441,7 @@ class Row:
         return None if is_held else session._tokens[ran:]
 
     def settle(self, start: int, seconds: float) -> None:
-        """Finish a multi-step call or a pass of speculative decoding that began at position `start`.
+        """Update the row at the end of a call of `stride` or `speculate` that began at position `start`.
 
         `seconds`: the time that the model spent on this row until the first draw of the call.
         """
@@ -517,7 +519,7 @@ class Row:
     def _settle_difference(self) -> None:
         """Compare the text with the run without the budget, if the row is over or `halt_on_divergence` is set.
 
-        With `halt_on_divergence`, the row ends before the first difference when this is final.
+        With `halt_on_divergence`, the row ends before the first difference as soon as this is final (see `SETTLED`).
         """
         if self._free_run is None or not (self.is_over or self.limits.halt_on_divergence):
             return
@@ -626,7 +628,7 @@ class Row:
         return matcher is None or matcher.is_finished or matcher.is_accepting
 
     def _watched(self, ids: Sequence[int], matcher: Matcher | None) -> tuple[int, int] | None:
-        """Add the text of these ids, up to the first id that completes a banned string.
+        """Add the text of these ids to `watch`, up to the first id that completes a banned string.
 
         Returns the index of that id in `ids`, and the index of the output's token in which the string begins. None: no
         banned string is complete. A special id that the constraint requires has its name as text. An end token that the

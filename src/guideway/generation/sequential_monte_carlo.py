@@ -33,7 +33,7 @@ __all__ = ["Posterior", "rejection", "smc"]
 
 _TAKEN = ("max_tokens", "temperature", "seed", "return_kv_cache", "kv_cache", "kv_hook")
 _RESAMPLING_ROW = -1  # the argument `row` of `uniform` for resampling; no particle has this row
-_FIRST_STREAM = 8  # the draws of a particle at one position use values of `stream` above this number
+_FIRST_STREAM = 8  # the draws of a particle at one position use greater values of the argument `stream` of `uniform`
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ def smc(
         prompt: One prompt.
         output: A type or a constraint that the text must fit. None: free text.
         particles: The number of samples.
-        proposal: "mask" computes the legal tokens and weights by their mass. "rejection" draws from the model and
-            tests each drawn token, which estimates that mass without bias.
+        proposal: "mask" computes the legal tokens, and multiplies the weight by their probability mass. "rejection"
+            draws from the model and tests each drawn token, which estimates that mass without bias.
         allows: A further constraint, `allows(text, ended)`: False excludes all texts with this beginning. It is always
             tested by rejection.
         potential: A log-weight of texts, `potential(text, ended)`; -inf excludes a text.
@@ -238,7 +238,7 @@ class _Numbers:
 def rejection(
     share: NDArray[np.float64], fits: Callable[[int], bool], number: Callable[[], float]
 ) -> tuple[int | None, float]:
-    """Draw a token from `share` (float64 [V], sums to 1) given that it fits, and estimate the fitting mass.
+    """Draw a token that fits from `share` (float64 [V], sums to 1), and estimate the probability of all that fit.
 
     Adaptive weighted rejection: a rejected token is not drawn again. Draws continue until two have fitted; the first is
     the token. With M_j the mass left after j rejections, and n rejections in all, the estimate is

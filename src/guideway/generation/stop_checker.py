@@ -37,7 +37,7 @@ class Watch:
         self.is_idle = not (self._banned or self._stop)
         self.healed = healed
         self.skipped = len(healed.encode())
-        self._ends: list[int] = []  # the end of each token in the bytes
+        self._ends: list[int] = []  # for each token, the offset after its bytes in `_data`
         self._data = bytearray()
         self._shown = self.skipped
         self._stream = TextStream()

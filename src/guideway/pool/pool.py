@@ -123,7 +123,7 @@ class Lease:
 
         Raises:
             ModelNotFoundError: There is no such model, or no such file.
-            ModelTooLargeError: The model is larger than the budget.
+            ModelTooLargeError: The model is larger than the memory budget.
             LeaseTimeoutError: The model was not available within the timeout.
             EngineError: The pool is closed, or the lease is held already.
             Exception: The error of the function that loads the model.
@@ -203,7 +203,7 @@ class Pool:
         directory: A folder for sessions of unloaded models; by default a temporary folder, which `close` deletes.
 
     Raises:
-        ModelTooLargeError: A model is larger than the budget without the pinned models.
+        ModelTooLargeError: A model is larger than the memory budget without the pinned models.
         ValueError: A size or a time is not valid.
         TypeError: A value of `models` is none of the above.
     """
@@ -252,7 +252,7 @@ class Pool:
             spec: A value as in the argument `models` of `Pool`.
 
         Raises:
-            ModelTooLargeError: The model needs more than the budget minus the memory of the pinned models.
+            ModelTooLargeError: The model needs more than the memory budget minus the memory of the pinned models.
             ValueError: The pool has a model with this name, or a size or a time in `spec` is not valid.
             TypeError: `spec` is no such value.
         """

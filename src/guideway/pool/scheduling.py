@@ -5,11 +5,11 @@ during each call, carries out the returned actions, and reports their ends with 
 
 Invariants:
 
-- The bytes of all models that are not cold do not exceed the budget, if no model needs more bytes than were reserved
-  for it. If a loaded model needs more, idle models are unloaded, whether or not their turns have ended. If that does
-  not free enough memory, the model itself is unloaded before any request uses it.
+- The bytes of all models that are not cold do not exceed the memory budget, if no model needs more bytes than were
+  reserved for it. If a loaded model needs more, idle models are unloaded, whether or not their turns have ended. If
+  that does not free enough memory, the model itself is unloaded before any request uses it.
 - A model with leases is not unloaded. A model for which requests wait is not unloaded before it has served one of them,
-  unless it does not fit into the budget.
+  unless it does not fit into the memory budget.
 - A cold model with waiting requests has a claim: a place in the queue of models that are to be loaded. Claims are
   served in the order in which they were made. A later claim gets only bytes that the earlier ones do not need. So each
   claim is served after finitely many leases.
@@ -86,13 +86,13 @@ class PooledModel:
 
     Attributes:
         name: The name of the model.
-        estimate: The bytes that the model is expected to need; None: unknown. Then all bytes of the budget that pinned
-            models do not need are reserved for it.
+        estimate: The bytes that the model is expected to need; None: unknown. Then all bytes of the memory budget that
+            pinned models do not need are reserved for it.
         pinned: Whether the model is never unloaded to free memory for others.
         keep: The seconds after which the idle model is unloaded; None: no limit.
         phase: Whether the model is in memory ("ready"), not in memory ("cold"), or being loaded or unloaded.
         measured: The bytes that the model needed when it was loaded last; None: not measured.
-        reserved: The bytes of the model that count against the budget now.
+        reserved: The bytes of the model that count against the memory budget now.
         waiting: The requests that wait for the model, in the order in which they came.
         leases: The number of requests that use the model.
         claim: The number of its claim, by which claims are ordered; None: it has no claim.
@@ -186,7 +186,7 @@ class Scheduler:
             raise
 
     def request(self, name: str) -> tuple[Ticket, list[Action]]:
-        """Event: a request for a model begins to wait. Returns its ticket and the actions.
+        """Event: a request for a model begins to wait. Returns its `Ticket` and the actions.
 
         Raises:
             ModelNotFoundError: There is no such model.
@@ -200,7 +200,7 @@ class Scheduler:
         return ticket, self.step()
 
     def end(self, ticket: Ticket) -> list[Action]:
-        """Event: a request no longer waits, or its lease ends. A second call for the ticket changes nothing."""
+        """Event: a request no longer waits, or its lease ends. A second call for the same `Ticket` changes nothing."""
         entry = self.entries[ticket.name]
         if ticket.state == "waiting":
             del entry.waiting[ticket]
@@ -403,7 +403,7 @@ class Scheduler:
     def _make_room_after(self, entry: PooledModel, actions: list[Action]) -> bool:
         """Unload idle models if a loaded model needs more memory than was reserved for it.
 
-        Returns False, and unloads nothing, if the model does not fit into the budget in this way.
+        Returns False, and unloads nothing, if the model does not fit into the memory budget in this way.
         """
         over = sum(one.reserved for one in self.entries.values() if one.phase != "unloading") - self.budget
         idle = (one for one in self.entries.values() if one.is_idle and not one.pinned and one is not entry)
@@ -421,7 +421,7 @@ class Scheduler:
     def _needed(self, entry: PooledModel) -> float:
         """Return the bytes to reserve for a model before it is loaded.
 
-        If its size is unknown, these are all bytes that it can get; 0 without a budget.
+        If its size is unknown, these are all bytes that it can get; 0 without a memory budget.
         """
         if entry.known is not None:
             return entry.known
@@ -429,7 +429,7 @@ class Scheduler:
         return 0 if math.isinf(limit) else limit
 
     def _limit(self, entry: PooledModel) -> float:
-        """Return the bytes that a model can get: the budget without the known bytes of the other pinned models."""
+        """Return the bytes that a model can get: the memory budget minus the known bytes of other pinned models."""
         pinned = (one.known or 0 for one in self.entries.values() if one.pinned and one is not entry)
         return self.budget - sum(pinned)
 

@@ -1,4 +1,4 @@
-"""Sizes in bytes: of a budget text, of a model before it is loaded, and of this process."""
+"""Sizes in bytes: from texts such as "24GB", of a model before it is loaded, and of this process."""
 
 from __future__ import annotations
 

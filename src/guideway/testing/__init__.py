@@ -1,4 +1,4 @@
-"""For tests of engines and of code that uses them: functions that check a contract, and models without weights.
+"""For tests of engines and of code that uses them: functions that check an interface, and small models.
 
 engines.py        `step_engine_contract`: checks an engine, also one of another package
 processors.py     `processor_contract`: checks a logits processor
@@ -8,7 +8,7 @@ respelling.py     finds a JSON text with a given value that a constraint accepts
 constant.py       a model that gives the same logits after every text
 scripted.py       a model that writes given texts
 toy.py            an exactly reproducible engine, with or without rollback
-tiny_models.py    random models of several architectures, written as folders of the Hub
+tiny_models.py    random models of several architectures, in the file format of the Hugging Face Hub
 faults.py         an engine that fails on request
 provider.py       an HTTP server with the wire formats of API providers, which fails on request
 """

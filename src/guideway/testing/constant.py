@@ -1,4 +1,4 @@
-"""A model that gives the same logits after every text: the simplest model that fulfils `step_engine_contract`."""
+"""A model that gives the same logits after every text: the simplest model that passes `step_engine_contract`."""
 
 from __future__ import annotations
 

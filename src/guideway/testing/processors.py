@@ -1,4 +1,4 @@
-"""`processor_contract`: checks the contract of logits processors."""
+"""`processor_contract`: checks that a logits processor masks correctly."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def processor_contract(make: Make, call: Call, *, rows: int = 6, rounds: int = 6
     In random order, tokens are added and removed, rows are exchanged and, with `drafts`, illegal tokens are added.
 
     Args:
-        make: `make(constraints, vocabulary)` returns the processor for one call of an engine. There is one constraint
-            per prompt; None: the text is free.
+        make: `make(constraints, vocabulary)` returns the processor for one batch of prompts. There is one constraint
+            per prompt; None: free text.
         call: `call(processor, ids, logits)` calls the processor as the engine does in each step, and returns the masked
             logits. `ids`: prompts and generated tokens; all rows have the same length. `logits`: float32 [rows, width],
             wider than the vocabulary.
@@ -124,7 +124,7 @@ class _Walk:
 
 
 def _refusals(make: Make, call: Call) -> None:
-    """Check that a second call of an engine with other prompts raises `ProcessorReuseError`.
+    """Check that a processor raises `ProcessorReuseError` if it is used again for other prompts.
 
     After `reset`, if the processor has it, the masks must be those of the new prompts.
     """

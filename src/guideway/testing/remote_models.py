@@ -1,4 +1,4 @@
-"""`remote_contract`: checks the contract of models served by an API."""
+"""`remote_contract`: checks values, errors and numbers of tokens of a model served by an API."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ FAILURES: list[tuple[str, Answer, type[GuidewayError]]] = [
 def remote_contract(make: Callable[[str], RemoteModel], *, key: str = "") -> None:
     """Check a model served by an API with a local server that answers correctly or fails.
 
-    The SDKs that this package supports fulfil the contract. Use this function for a function with the signature of
+    Models of the SDKs that this package supports pass the check. Use it for a function with the signature of
     `litellm.completion`, or for a wrapper of a client: it checks that answers, errors and numbers of tokens are the
     same as with the supported SDKs.
 
@@ -82,7 +82,7 @@ def remote_contract(make: Callable[[str], RemoteModel], *, key: str = "") -> Non
 
 
 def _answers(model: RemoteModel, provider: Provider) -> None:
-    """Check values, streams, characters that are divided between pieces of a stream, reasoning, and numbers of tokens."""
+    """Check values, streams, characters that are divided between two parts of a stream, reasoning, and token counts."""
     for what, answer in (
         ("a correct answer", Answer(TEXT)),
         ("an answer in single bytes", Answer(TEXT, chunk=1, split_bytes=1)),

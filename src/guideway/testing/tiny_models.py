@@ -1,4 +1,4 @@
-"""Random models of several architectures, small enough for tests: folders as on the Hub, written quickly from a seed.
+"""Writes small random models of several architectures for tests, as folders like those of the Hugging Face Hub.
 
     folder = tiny_model("gpt2", path, seed=3)      # config.json, model.safetensors, tokenizer.json
 
@@ -227,7 +227,7 @@ def _drawn(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> ND
 
 
 def _write_tensors(file: Path, tensors: dict[str, NDArray[np.float32]]) -> None:
-    """Write a safetensors file: the size of the JSON, a JSON object of names and offsets, and the bytes of the tensors."""
+    """Write a safetensors file: the size of the JSON header, the header with names and offsets, and the tensors."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     at = 0
     for name, tensor in tensors.items():

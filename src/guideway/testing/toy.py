@@ -1,4 +1,4 @@
-"""An exactly reproducible small model: every token affects the logits, and equal tokens give exactly equal logits."""
+"""A small model: every token affects the logits, and equal sequences of tokens give exactly equal logits."""
 
 from __future__ import annotations
 
