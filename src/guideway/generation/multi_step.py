@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["stride"]
 
 STRIDE_SECONDS = 0.05
-"""A multi-step call ends after the first pass that ends more than this number of seconds after the start of the call.
+"""A call of `stride` ends after the first pass that ends at least this number of seconds after the start of the call.
 
 Other threads that use the model wait for about this time, or for one pass. The fixed costs of a call are small compared
 to this time.

@@ -26,22 +26,22 @@ from guideway.jsontext.pointer import target
 __all__ = ["ExtractionPrompt", "PromptFunction", "extraction_prompt", "shape"]
 
 MAX_DEPTH = 12
-"""The maximum depth of a schema, references included. Deeper parts become `any`."""
+"""The maximum depth of a schema that `shape` writes, references included. Deeper parts become `any`."""
 
 MAX_NODES = 1024
-"""The maximum number of sub-schemas in a skeleton. Further ones become `any` or `...`.
+"""The maximum number of sub-schemas that `shape` writes. Further ones become `any` or `...`.
 
-It bounds the skeletons of schemas whose references grow exponentially.
+It limits the result for schemas whose size grows exponentially when their references are replaced.
 """
 
 MAX_CHOICES = 64
-"""The maximum number of values of an enum, types or branches of a union, or items of `prefixItems` in a skeleton.
+"""The maximum number of values of an enum, types or branches of a union, or items of `prefixItems` in `shape`.
 
 Further ones are left out, or written as `...`.
 """
 
 MAX_SCHEMA = 20_000
-"""The maximum number of characters of a schema in a message. A longer one is written as a skeleton."""
+"""The maximum number of characters of a schema in a message. A longer one is written by `shape`."""
 
 PromptFunction = Callable[[str, Mapping[str, object]], "str | list[dict[str, Any]]"]
 """A function of a text and the JSON Schema of its record that returns a prompt: a str, or messages."""

@@ -48,19 +48,19 @@ Of a longer string, the first `MAX_TOKENS` tokens are chosen as a whole, and the
 SURPRISE = 2.0
 """The log-probability of a token counts as at least its log-probability under the mask minus this number.
 
-Tokens that add only punctuation marks are an exception, see above.
+Tokens that add only punctuation marks are an exception, see the module's docstring.
 
 This constant and the next three were chosen with texts of `tools/tiny_data`.
 """
 
 SIMILARITY = 4.0
-"""The factor of the similarity in the score of a string."""
+"""The weight of the similarity to the string that the model wrote, in the score of a verbatim string."""
 
 LENGTH = 2.0
-"""The factor of the logarithm of one plus the length in the score of a string."""
+"""The weight of the logarithm of one plus the length in bytes, in the score of a verbatim string."""
 
 LONG = 16
-"""The score of a string does not depend on its length beyond this number of bytes."""
+"""Bytes after this number do not count in the length that the score of a verbatim string depends on."""
 
 MAX_COMPARED = 256
 """The similarity of strings is computed from at most this number of bytes at their beginning."""

@@ -30,7 +30,7 @@ __all__ = ["FinishReason", "Limits", "Row", "Timings", "decode", "rounds", "step
 FinishReason = Literal["stop", "length"]
 
 MOST_TAKEN_BACK = 512
-"""The maximum number of backtracking attempts (banned strings, budget) without progress."""
+"""How often tokens may be removed (because of banned strings or the token budget) without progress."""
 
 _NONE: frozenset[int] = frozenset()
 """No ids."""
