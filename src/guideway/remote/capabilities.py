@@ -18,7 +18,7 @@ __all__ = ["Capabilities", "Evidence", "capabilities", "dialects", "guessed_dial
 
 @dataclass(frozen=True)
 class Evidence:
-    """The source of a claim about an endpoint. `kind` is "documentation" or "probe" (measured)."""
+    """The source of a statement (`claim`) about an endpoint. `kind` is "documentation" or "probe" (measured)."""
 
     claim: str
     source: str
@@ -45,7 +45,7 @@ class Capabilities:
         whole_routes: Routes whose answers the endpoint does not stream.
         size_errors: Texts that occur in the endpoint's error messages for a schema that is too large.
         extra: Additional members of a request with a JSON Schema (`extra_body` of the SDK openai).
-        evidence: The sources of these claims.
+        evidence: The sources of these statements.
         hosts: Hosts by which `guessed_dialect` recognises the endpoint.
         ports: Ports on this machine by which `guessed_dialect` recognises the server.
     """

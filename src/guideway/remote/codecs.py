@@ -333,6 +333,6 @@ class LaterCodec(Codec):
 
 
 def short(value: Any) -> str:
-    """Return the JSON text of a value for a message, cut after 80 characters."""
+    """Return the JSON text of a value for a message, truncated after 80 characters."""
     text = write_json(value) if not isinstance(value, (bytes, set)) else repr(value)
     return text if len(text) <= 80 else text[:80] + "…"

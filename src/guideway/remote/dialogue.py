@@ -65,8 +65,8 @@ class FailureSettings:
         formatter: A local model that writes the wrong answer again under the constraint; None: no model does.
         prices: The prices by which the cost of the attempts is computed for `max_cost`.
         max_cost: No further request begins when the attempts have cost this much; None: no limit.
-        max_tokens: "double": an answer that is cut at `max_tokens` is continued or requested again, once, with twice as
-            many tokens. "fixed": it is not.
+        max_tokens: "double": an answer that is truncated at `max_tokens` is continued or requested again, once, with
+            twice as many tokens. "fixed": it is not.
         timeout: Seconds for one result, with all attempts and with waiting for rate limits; None: no limit.
     """
 
@@ -101,7 +101,7 @@ class Attempt:
 
     Attributes:
         kind: "first", "resume", "again", "ask again", "other route", "more tokens" or "formatter".
-        text: The text of the answer with the beginning that it continues, cut after 4,000 characters.
+        text: The text of the answer with the beginning that it continues, truncated after 4,000 characters.
         usage: The tokens of the request and the answer.
         problem: Why the answer did not lead to the result; "" for the attempt that did.
         request_id: The id that the endpoint gave the answer; None if it gave none.
@@ -116,10 +116,10 @@ class Attempt:
 
 @dataclass
 class Result:
-    """The result of a dialogue.
+    """The result of a `Dialogue`.
 
-    `finish_reason` is "stop", or "length" for a cut answer. The value of a cut answer is None under a constraint and
-    its text if there is no constraint.
+    `finish_reason` is "stop", or "length" for a truncated answer. The value of a truncated answer is None under a
+    constraint and the text of the answer if there is no constraint.
     """
 
     value: Any
@@ -143,8 +143,8 @@ class Dialogue:
         size_errors: Texts that occur in the endpoint's error messages for a schema that is too large.
         whole_routes: Routes whose answers the endpoint does not stream.
         next_plan: Returns a plan by a later route than that of the given plan; None if there is none.
-        allow_truncation: Whether, under a constraint, an answer that is cut at `max_tokens` is a result, without a
-            value, and not an error. Cut free text is always a result.
+        allow_truncation: Whether, under a constraint, an answer that is truncated at `max_tokens` is a result, without
+            a value, and not an error. Truncated free text is always a result.
         streaming: Whether valid text is given to the caller while it arrives (`shown`). Such text cannot be replaced.
         scrubbed: Removes the keys of the client from a message.
 

@@ -4,7 +4,8 @@ Providers enforce subsets of JSON Schema. `lower` returns a schema in the subset
 instance of the original in an encoded form, and a `Codec` that decodes an answer. A keyword that the subset lacks is
 dropped: the schema that is sent then allows more, and Guideway checks the answer. A schema is a conjunction of
 keywords, so dropping one never loses an instance. A value whose type the subset cannot describe is sent as a string
-that contains JSON text. What a subset does not support is sent in another form:
+that contains JSON text. A union is ambiguous if answers may need decoding, and the types, keys and enumerations of its
+options do not exclude that a value belongs to two options. What a subset does not support is sent in another form:
 
     optional property      required, null for absent; {"value": x} or null where the value itself may be null
     additional properties  a list of {"key": ..., "value": ...}

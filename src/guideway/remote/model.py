@@ -178,9 +178,9 @@ class RemoteModel(GeneratingModel):
             self.usage += usage
 
     def _run(self, dialogue: Dialogue, *, shown: bool = False) -> Generator[str, None, None]:
-        """Run a dialogue from a thread, and yield its valid text while it arrives if `shown`.
+        """Run a `Dialogue` from a thread, and yield its valid text while it arrives if `shown`.
 
-        Its usage is added to that of the model, also if the caller closes the generator.
+        The usage of the dialogue is added to that of the model, also if the caller closes the generator.
         """
         try:
             yield from run(self._adapter, dialogue, self.rate_limit, self._provider, shown=shown)
@@ -293,9 +293,9 @@ class RemoteModel(GeneratingModel):
     def score(self, prompt: Any, options: Any, *, end: bool = False, batch_size: int = BATCH) -> Any:
         """Do the same as `guideway.score` for an endpoint that returns log-probabilities. `Score.tokens` is empty.
 
-        vLLM returns the log-probabilities of the tokens of a given text, so an option can be any text that begins at a
-        token. Other endpoints return those of the most probable first tokens, so each option must be one of these
-        tokens.
+        vLLM returns the log-probabilities of the tokens of a given text, so an option can be any text whose first token
+        does not begin in the prompt. Other endpoints return those of the most probable first tokens, so each option
+        must be one of these tokens.
 
         Raises:
             UnsupportedError: The endpoint does not return the log-probability of an option, or `end` is true.
@@ -599,8 +599,8 @@ def remote(
         prices: The prices by which the cost of calls is computed for `max_cost`.
         max_cost: When the calls of this model have cost this much, a new call raises `LimitExceededError`. When one
             result has cost this much, no further request is made for it. None: no limit.
-        max_tokens: "double": an answer that is cut at `max_tokens` is continued or requested again, once, with twice as
-            many tokens. "fixed": it is not.
+        max_tokens: "double": an answer that is truncated at `max_tokens` is continued or requested again, once, with
+            twice as many tokens. "fixed": it is not.
         timeout: Seconds for one result, with all its attempts and the waiting for rate limits. A slower result raises
             `ConnectionLostError`, or `RateLimitError` if it would still wait for a rate limit. None: the timeouts of
             the client apply, which count from one byte to the next.

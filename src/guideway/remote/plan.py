@@ -220,7 +220,8 @@ def any_spelling(json_schema: JsonSchema) -> Constraint[Any] | None:
 def exact_schema(document: Any, like: JsonSchema | None = None) -> Constraint[Any] | None:
     """Return a constraint with a schema that allows every JSON spelling; None if `JsonSchema` refuses it.
 
-    `like`: a constraint whose formats, dialect, resources and source text are used; None: the defaults.
+    `like`: a constraint whose arguments `formats`, `dialect` and `resources` are used, and its source text; None: the
+    defaults are used.
     """
     options = {} if like is None else like._options()
     try:

@@ -47,8 +47,8 @@ class Verdict:
         case: The keyword in question; "structure" or "text" for requests that test no single keyword.
         verdict: "enforced": the answer fits. "loosened": the structure fits, the keyword in question does not.
             "ignored": the answer does not fit at all. "refused": the endpoint refused the request with a status of 400
-            to 422, except 401 and 403. "error": another failure. "unclear": the answer was cut, so that it does not
-            show what the endpoint enforces; or the model writes a fitting text also without the constraint.
+            to 422, except 401 and 403. "error": another failure. "unclear": the answer was truncated, so that it
+            does not show what the endpoint enforces; or the model writes a fitting text also without the constraint.
         detail: The answer, or the error.
     """
 

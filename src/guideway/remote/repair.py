@@ -157,10 +157,10 @@ def repaired_values(
 ) -> tuple[Any, tuple[str, ...]]:
     """Repair a JSON value where the schema leaves exactly one possibility. Returns it and descriptions of the repairs.
 
-    Where the value does not fit, a string is replaced by the number, boolean or null that it spells, or by a text of any `enum`
-    or `const` of the schema that differs only in case or in spaces around it; another scalar is replaced by a string.
-    A replacement is made only if exactly one of these fits at this place. The root value is never replaced. Repairing
-    ends at the first problem without a repair, and after `MAX_VALUES` repairs.
+    Where the value does not fit, a string is replaced by the number, boolean or null that it contains as text, or by a
+    text of any `enum` or `const` of the schema that differs only in case or in spaces around it; another scalar is
+    replaced by a string. A replacement is made only if exactly one of these fits at this place. The root value is never
+    replaced. Repairing ends at the first problem without a repair, and after `MAX_VALUES` repairs.
 
     Args:
         value: The value. It is changed in place.

@@ -1,4 +1,4 @@
-"""Runs a `Dialogue` (the requests for one result) in a thread or an event loop, and closes its streams in every case."""
+"""Runs a `Dialogue` (the requests for one result) in a thread or an event loop. Its streams are always closed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _estimate(request: Request) -> int:
 def run(
     adapter: Adapter, dialogue: Dialogue, limit: RateLimit, provider: str, *, shown: bool = False
 ) -> Generator[str, None, None]:
-    """Run a dialogue from a thread. Yields its valid text while it arrives if `shown`, otherwise nothing."""
+    """Run a `Dialogue` from a thread. Yields its valid text while it arrives if `shown`, otherwise nothing."""
     if not adapter.runs_sync:
         work = arun(adapter, dialogue, limit, provider, shown=shown)
         try:
@@ -291,7 +291,7 @@ async def _aone(
 
 
 async def _judged(dialogue: Dialogue, error: Exception | None = None) -> None:
-    """Call `dialogue.ended`: in a thread if the dialogue has a formatter, because that runs a model."""
+    """Call `dialogue.ended`: in a thread if the dialogue has a formatter, because the formatter is a local model."""
     if dialogue.has_formatter:
         await asyncio.to_thread(dialogue.ended, error)
     else:

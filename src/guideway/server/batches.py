@@ -1,4 +1,4 @@
-"""`/v1/batches`: runs the requests of a file, in the same running batches as the server's other requests."""
+"""`/v1/batches`: runs the requests of a file, in the same generation loops as the server's other requests."""
 
 from __future__ import annotations
 

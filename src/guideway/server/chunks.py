@@ -155,7 +155,7 @@ class ChatChunks(_Chunks):
 
 
 class ReplyTexts:
-    """Divides the texts of a request into reply parts, with a `ReplyStream` for each text (each choice)."""
+    """Divides the texts of a request into objects of `ReplyPart`, with a `ReplyStream` for each text (each choice)."""
 
     def __init__(self, request: BatchRequest, family: Family | None) -> None:
         tools = request.details.get("tools")
@@ -166,7 +166,7 @@ class ReplyTexts:
         self._open: dict[tuple[int, int], list[str]] = {}  # pieces of arguments of custom tools, by choice and call
 
     def push(self, part: Part) -> list[ReplyPart]:
-        """Add a part of a text. Returns the reply parts that are now known.
+        """Add a part of a text. Returns the parts of the reply that are now known.
 
         The input of a custom tool is a string inside the JSON of the arguments. It is returned as one part at its end.
         """

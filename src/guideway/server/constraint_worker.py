@@ -72,5 +72,5 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl+C the server ends this process
     set_priority(is_patient="--patient" in sys.argv[1:])
     channel = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints goes to stderr, not into the channel
+    os.dup2(2, 1)  # what a library prints goes to stderr, not to the server
     main(sys.stdin.buffer, channel)

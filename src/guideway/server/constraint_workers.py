@@ -1,7 +1,7 @@
 """Processes that translate large constraints, so that translation does not delay generation in the server.
 
 Translating a constraint (reading it, lowering it, encoding its program) is Python code. In a thread of the server it
-delays the generation of other requests, even if it yields after each millisecond (`guideway.background`), because every
+delays the generation of other requests, even if it pauses after each millisecond (`guideway.background`), because every
 call of the kernel must wait for the interpreter's lock (GIL). A worker process stores the program of the constraint on
 disk (`guideway.constraints.programs`), from where the server reads it within milliseconds.
 """

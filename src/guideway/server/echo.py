@@ -42,7 +42,7 @@ class PromptEcho:
     def logprobs(self, model: Model, request: BatchRequest, choice: int) -> dict[str, Any] | None:
         """Return the `logprobs` object for the prompt of a choice; None if log-probabilities were not requested.
 
-        The log-probability and the alternatives of the first token are null, because no token precedes it.
+        The values of the first token in `token_logprobs` and `top_logprobs` are null, because no token precedes it.
         """
         if self.steps is None:
             return None
@@ -79,7 +79,8 @@ def echo_of(model: Model, job: Job, count: int | None) -> PromptEcho:
     Args:
         model: The model.
         job: The job, before its first token is generated.
-        count: The number of alternatives of each token; None: no log-probabilities are computed.
+        count: The number of most probable tokens at each position whose log-probabilities are computed, too; None: no
+            log-probabilities are computed.
     """
     bos = len(model.bos_ids)
     prompts = [session.tokens for session in job.sessions]
@@ -100,7 +101,8 @@ def echo_of(model: Model, job: Job, count: int | None) -> PromptEcho:
 def report_of(request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
     """Return the member "guideway" of an answer, for a request with `"guideway": true`.
 
-    It has the guarantee and, for each text, numbers of tokens, times and the truncation.
+    It has the member "guarantee" ("exact" if the output has a constraint, otherwise "none") and, for each text, numbers
+    of tokens, times and the truncation.
     """
     constrained = request.output is not None or "tools" in request.details
     choices = [

@@ -1,8 +1,8 @@
 """Requests for models that another endpoint serves. A plan says how the constraint is sent; the answer is checked.
 
 `UpstreamRequest` has the interface of `ServedRequest`, so the endpoints of the server treat both classes alike. A text
-that does not fit the constraint, and is not repaired, fails the request. An answer that the other endpoint cut is
-returned with `finish_reason` "length"; it need not fit.
+that does not fit the constraint, and is not repaired, fails the request. An answer that the other endpoint truncated
+is returned with `finish_reason` "length"; it need not fit.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class UpstreamRequest:
         self.job = job
         self.begun = time.perf_counter()
         self.first: float | None = None
-        # Text that was sent to the client cannot be replaced, but a formatter may replace text. So with a formatter
-        # each text is sent as one part, at its end.
+        # Text that was sent to the client cannot be replaced, but a formatter (a local model that writes wrong answers
+        # again) may replace text. So with a formatter each text is sent as one part, at its end.
         self._shows = streams and (job.output is None or not job.model.has_formatter)
         self._streams = streams
         self._parts: asyncio.Queue[Part | BaseException | None] = asyncio.Queue()
@@ -262,7 +262,7 @@ class UpstreamModels:
             await found
 
     def cards(self) -> list[ModelCard]:
-        """Return the card of each model."""
+        """Return the `ModelCard` of each model."""
         details = {"bytes": 0, "upstream": True}
         return [
             ModelCard(name, "ready", self._shown, created=self._created, details=details) for name in self._names or ()
@@ -340,17 +340,17 @@ class JoinedModels:
         self.parts = parts
 
     async def start(self) -> None:
-        """Start all parts, one after another."""
+        """Start all `parts`, one after another."""
         for part in self.parts:
             await part.start()
 
     async def stop(self) -> None:
-        """Stop all parts, one after another."""
+        """Stop all `parts`, one after another."""
         for part in self.parts:
             await part.stop()
 
     def cards(self) -> list[ModelCard]:
-        """Return the card of each model."""
+        """Return the `ModelCard` of each model."""
         return [card for part in self.parts for card in part.cards()]
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""`GenerationEndpoint`: the ASGI application of chat completions and completions, and the base class of similar ones."""
+"""`GenerationEndpoint`: the ASGI application of chat completions and completions, and base class of similar ones."""
 
 from __future__ import annotations
 

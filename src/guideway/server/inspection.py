@@ -136,7 +136,7 @@ def _scored(model: Model, body: dict[str, Any]) -> dict[str, Any]:
 async def plan(state: ServerState, request: Request, key: str) -> Response:
     """`POST /guideway/plan`: facts about a constraint for a model, without generation.
 
-    Among them are the guarantee, the minimum number of tokens, and the text with which every output begins.
+    Among them are the minimum number of tokens, and the text with which every output begins.
     """
     body = await read_json(request.scope, request.receive, state.settings)
     with state.admitted(key):

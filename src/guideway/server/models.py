@@ -35,7 +35,8 @@ class ModelCard:
 
     Attributes:
         name: The name for requests.
-        state: "cold", "loading", "ready" or "draining".
+        state: "cold" (not loaded), "loading", "ready" or "draining" (it is unloaded when the requests that use it have
+            ended).
         source: The source of the model, such as the argument of `guideway.load` ("gguf:FILE"), a URL or a name.
         context_size: The maximum number of tokens of a sequence; None: unknown, because the model is not loaded or is
             served by another endpoint.
@@ -61,7 +62,7 @@ class ServedModels(Protocol):
         """Close the models. The server calls it once, when it stops."""
 
     def cards(self) -> list[ModelCard]:
-        """Return the card of each model."""
+        """Return the `ModelCard` of each model."""
 
     def lease(self, name: str | None) -> Any:
         """Return an async context manager that yields a loaded model. The model stays loaded until the context ends.
@@ -112,7 +113,7 @@ class FixedModels:
         self._loaded.clear()
 
     def cards(self) -> list[ModelCard]:
-        """Return the card of each model, in the order in which the models were given."""
+        """Return the `ModelCard` of each model, in the order in which the models were given."""
         found = []
         for name in self._given:
             model = self._loaded.get(name)

@@ -54,7 +54,7 @@ class PooledModels:
         await self.pool.aclose(self._close_seconds)
 
     def cards(self) -> list[ModelCard]:
-        """Return the card of each model."""
+        """Return the `ModelCard` of each model."""
         return [self._card(status) for status in self.pool.status()]
 
     def _card(self, status: ModelStatus) -> ModelCard:

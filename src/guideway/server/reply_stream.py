@@ -1,7 +1,7 @@
 """Divides the text of a reply into reasoning, answer text and tool calls while it is generated.
 
-The reply fits its constraint, so the texts that separate its parts, such as "<think>", have fixed spellings. Tool calls
-are returned in parts if the notation of the model writes arguments as one JSON object and calls without ids. In other
+The reply fits its constraint, so the texts that separate its parts, such as "<think>", are fixed. Tool calls are
+returned in parts if the notation of the model writes arguments as one JSON object and calls without ids. In other
 notations, nothing is returned from the first call on: the caller reads the calls from the `Generation`. In a notation
 with channels, nothing is returned at all.
 """

@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 class ServedRequest:
-    """A job in the generation loop of its model. Its rows join the running batch.
+    """A job in the generation loop of its model. Its rows join the batch of this loop.
 
     Create the object in a running event loop. `cancel` removes its rows at the next round.
 

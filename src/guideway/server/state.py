@@ -35,7 +35,7 @@ class ServerState:
         ready: Whether the models are loaded.
         on_ready: Called in the thread of the event loop before `ready` is set.
         workers: Processes that translate large constraints.
-        families: By model: the notation of its replies, from its last request with tools or reasoning.
+        families: By model: the notation of its replies, as the last request with tools or reasoning determined it.
         failure: Why the models cannot be loaded; None: no error occurred.
         draining: Whether the server is stopping and takes no new requests.
     """

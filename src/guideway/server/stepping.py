@@ -50,9 +50,9 @@ def prepare_tokens(
     """Read the body of a request to `/guideway/tokens`, and make its job.
 
     The body is that of a chat completion or of a completion, with one more field: `tokens`, the ids with which the
-    output begins. In both kinds of bodies, `top_logprobs` is the number of alternatives that are reported for each
-    token. The parameters are those of `guideway.server.generating.prepare`, but `url` is not used, and of `found` only
-    `request` is set.
+    output begins. In both kinds of bodies, `top_logprobs` is the number of most probable tokens that are reported at
+    each position. The parameters are those of `guideway.server.generating.prepare`, but `url` is not used, and of
+    `found` only `request` is set.
 
     Raises:
         GuidewayError: The body is not valid, the model is served by an API, or the tokens do not fit the constraint.

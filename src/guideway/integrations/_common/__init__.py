@@ -1,8 +1,8 @@
 """The common code of integrations: matchers that are advanced by the generation loop of another library.
 
 Logits processors receive the tokens of rows and their logits in an order that the library chooses: beam search reorders
-rows, rejected drafts shorten them, finished rows are padded or removed. So the state of a row is derived from its
-tokens. The rows of the last call only save the work of advancing each matcher from the start.
+rows, rejected draft tokens are removed from them, finished rows are padded or removed. So the state of a row is derived
+from its tokens. The rows of the last call only save the work of advancing each matcher from the start.
 
 rows.py             `Rows`: the masks of rows, found by the tokens of each row
 processor.py        `Processor`: the constraints and prompts of one call; masks computed while the model runs

@@ -122,9 +122,9 @@ class Rows:
     def masks(self, texts: Sequence[Ids], slots: Sequence[int]) -> Masks:
         """Return the mask of each row, uint32 [rows, words], and a list that tells which rows are to be masked.
 
-        Rows without a constraint are not to be masked, and neither are rows with an illegal token (drafts that will be
-        rejected, beams without a legal token). After its end token, a row can only end again. The masks are valid until
-        the next call.
+        Rows without a constraint are not to be masked, and neither are rows with an illegal token (draft tokens that
+        will be rejected, beams without a legal token). After its end token, a row can only end again. The masks are
+        valid until the next call.
 
         Args:
             texts: The generated tokens of each row, its end token and the padding after it included.
@@ -149,7 +149,7 @@ class Rows:
             slots: As in `masks`.
             background: Whether the masks are computed in a thread of the kernel.
             ids: The rows of the engine, int64 [rows, tokens], if `begin_grown` or `masked` is called next. Each text is
-                the end of its row, and all rows have the same length. None: they are not called next.
+                the end of its row, and all rows have the same length. None: neither of these methods is called next.
         """
         self._settle()
         seen = [self._resynchronised(slot, np.array(text)) for text, slot in zip(texts, slots, strict=True)]
@@ -186,7 +186,7 @@ class Rows:
             ids: The rows, int64. An array or a tensor on the CPU, as are the next two arguments.
             source: The logits, float32.
             target: The memory for the masked logits, float32; may be `source`.
-            clock: Measures the parts of the loop. While one call uses it, another one is refused.
+            clock: Measures the times of the parts of the loop. While one call uses it, another one is refused.
 
         Returns:
             The masked rows in which no token has a logit above -inf. None: the types are not supported, the rows are
@@ -201,7 +201,10 @@ class Rows:
 
     @property
     def width(self) -> int:
-        """The number of tokens of the rows at the last `begin_grown` or `masked`."""
+        """The number of tokens of each row in the last `ids` of `begin_masks`, `begin_grown` or `masked`.
+
+        Calls of `begin_grown` and `masked` that returned None do not count.
+        """
         return self._loop.width
 
     def forced(self, index: int, tokenizer: Tokenizer | None = None, after: Sequence[int] = ()) -> list[int]:

@@ -339,9 +339,10 @@ def _dispatch(spec: dict[str, Any], at: _Place) -> Constraint[Any]:
 def _dispatched(
     branches: dict[str, list[Constraint[Any]]], excludes: Iterable[str], loop: bool, at: _Place
 ) -> Constraint[Any]:
-    """Return the constraint on free text in which each trigger is followed by a text that fits one of its branches.
+    """Return the constraint on free text with triggers, each followed by a text that fits one constraint of a list.
 
-    `loop`: whether free text with further triggers can follow a branch; False: a branch ends the text.
+    `branches`: for each trigger, this list. `excludes`: texts that the free text must not contain. `loop`: whether free
+    text with further triggers can follow such a constrained text; False: the constrained text is the end.
     """
     out = tuple(excludes)
     for trigger in branches:

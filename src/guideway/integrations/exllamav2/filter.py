@@ -23,8 +23,8 @@ __all__ = ["ConstraintFilter"]
 class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 has no type annotations
     """Constrains one generation. Pass it in `filters=[...]` to the base, streaming and dynamic generators.
 
-    No error is raised during generation, because that would stop all jobs of the generator. Instead the text ends,
-    `error` has the exception, and `check()` raises it.
+    No error is raised during generation, because that would stop all requests (jobs) of the generator. Instead the text
+    ends, `error` has the exception, and `check()` raises it.
 
     Args:
         model: The model.
@@ -34,7 +34,7 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 has 
             `as_mask` is False; ExLlamaV2 (0.3.2) ignores it if a filter masks logits.
         as_mask: Whether the filter masks the logits. False: it returns a list of allowed tokens at each step.
         max_tokens: The maximum number of tokens of the generation. The text is complete within it. None: the generator
-            may cut the text.
+            may truncate the text.
 
     Raises:
         ConstraintError: The constraint cannot be compiled.

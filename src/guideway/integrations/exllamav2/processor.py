@@ -60,7 +60,7 @@ def logits_processor(
         constraints: One for all prompts, or a list with one for each prompt (None: no constraint).
         tokenizer: The tokenizer of the model.
         max_tokens: The maximum number of tokens of the generation. Each text is complete within it. None: the generator
-            may cut texts.
+            may truncate texts.
         before: Functions of (ids, logits) that are called first and return logits.
 
     Raises:

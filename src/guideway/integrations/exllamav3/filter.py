@@ -17,7 +17,7 @@ __all__ = ["ConstraintFilter"]
 
 
 class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 has no type annotations
-    """Constrains a job. Pass it in `filters=[...]` to `Job` or `Generator.generate`.
+    """Constrains one request (a job of ExLlamaV3). Pass it in `filters=[...]` to `Job` or `Generator.generate`.
 
     No error is raised during generation, because that would stop all jobs of the generator. Instead the text ends,
     `error` has the exception, and `check()` raises it.
@@ -31,7 +31,7 @@ class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 has no type a
         eos_after_completed: Whether the job ends when the text is complete and cannot continue. False: generation
             continues without the filter.
         max_tokens: The maximum number of tokens of the constrained text, without the prefix. The text is complete
-            within it. None: the generator may cut the text.
+            within it. None: the generator may truncate the text.
 
     Raises:
         ConstraintError: The constraint cannot be compiled.

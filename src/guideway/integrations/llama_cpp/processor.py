@@ -92,7 +92,7 @@ def logits_processor(
     Args:
         constraints: A constraint, a Python type or an automaton.
         tokenizer: The `Llama`, or another value that `Tokenizer.of` accepts.
-        max_tokens: The `max_tokens` of the completion. The text is complete within it. None: it may be cut.
+        max_tokens: The `max_tokens` of the completion. The text is complete within it. None: it may be truncated.
         before: Functions of (input_ids, scores) that are called first and return scores.
 
     Raises:

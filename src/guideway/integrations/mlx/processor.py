@@ -30,7 +30,8 @@ class ConstrainedLogits(Chained):
             _START(logits)  # the model runs while the mask is computed
             rows, held = self._processor.masks(ids)
             if not held[0]:
-                # The row has an illegal token. Drafts are constrained, too, so it was drawn because no token was left.
+                # The row has an illegal token. Draft tokens are constrained, too, so the illegal token was drawn
+                # because no allowed token was left.
                 raise no_token_left()
             start = perf_counter()
             found = masked(logits, rows[0])
@@ -48,7 +49,7 @@ def logits_processor(
     Args:
         constraints: A constraint, a Python type or an automaton.
         tokenizer: The tokenizer of the model.
-        max_tokens: The `max_tokens` of the sequence. The text is complete within it. None: it may be cut.
+        max_tokens: The `max_tokens` of the sequence. The text is complete within it. None: it may be truncated.
         before: Functions of (tokens, logits) that are called first and return logits.
 
     Raises:

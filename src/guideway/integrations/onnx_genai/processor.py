@@ -19,7 +19,8 @@ __all__ = ["ConstrainedLogits", "logits_processor"]
 class ConstrainedLogits(Chained):
     """The processor that `logits_processor` returns.
 
-    `forced`: the number of forced tokens that `step` has appended since the last `reset`; `rewind_to` does not reduce it.
+    `forced`: the number of forced tokens that `step` has appended since the last `reset`. `rewind_to` does not reduce
+    this number.
     """
 
     def __init__(self, processor: Processor, before: Sequence[Function], count: int, tokenizer: Tokenizer) -> None:

@@ -1,7 +1,7 @@
 """The SGLang integration.
 
 backend.py    the grammar backend
-grammar.py    the grammar of one request
+grammar.py    the state of one request
 masking.py    masks of a batch
 plugin.py     registers the backend
 processor.py  a logit processor for single requests

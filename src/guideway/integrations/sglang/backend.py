@@ -40,24 +40,27 @@ class GuidewayBackend(BaseGrammarBackend):  # type: ignore[misc]  # SGLang's typ
         return True
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
-        """Return the grammar of a JSON Schema, given as text; `$$ANY$$` means any JSON object.
+        """Return a `GuidewayGrammar` for a JSON Schema, given as text; `$$ANY$$` means any JSON object.
 
         This method and the next ones return an `InvalidGrammarObject` with the message if the constraint is not valid.
         """
         return self._made("json_object" if key_string == "$$ANY$$" else "json", key_string)
 
     def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
-        """Return the grammar of a regular expression, which must match the whole text."""
+        """Return a `GuidewayGrammar` for a regular expression, which must match the whole text."""
         return self._made("regex", key_string)
 
     def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
-        """Return the grammar of a text: a `to_wire` document if it begins with "{", GBNF if it has `::=`, else Lark."""
+        """Return a `GuidewayGrammar` for a grammar, given as text.
+
+        The text is a `to_wire` document if it begins with "{", GBNF if it has `::=`, else Lark.
+        """
         return self._made("grammar", key_string)
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
-        """Return the grammar of a structural tag, given as JSON text.
+        """Return a `GuidewayGrammar` for a structural tag, given as JSON text.
 
-        It has SGLang's form with `structures` and `triggers`, or xgrammar's form with `format`.
+        The tag has SGLang's form with `structures` and `triggers`, or xgrammar's form with `format`.
         """
         return self._made("structural_tag", key_string)
 

@@ -58,7 +58,8 @@ class GuidewayGrammar(BaseGrammarObject):  # type: ignore[misc]  # SGLang's type
     def fill_vocab_mask_batched(entries: list[GrammarRow], vocab_mask: torch.Tensor) -> None:
         """Write the masks of many requests, in one call of the kernel if all of them use this backend."""
         if any(not isinstance(entry.grammar, GuidewayGrammar) for entry in entries):
-            BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)  # some grammars are wrapped for reasoning
+            # Some objects are in a wrapper of SGLang, see `plugin._make`.
+            BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)
         elif entries:
             made = np.empty((len(entries), vocab_mask.shape[1]), np.uint32)
             fill([entry.grammar.follower for entry in entries], made)

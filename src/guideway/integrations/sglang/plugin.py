@@ -20,7 +20,7 @@ def register() -> None:
 
 
 def _make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> Any:
-    """Return the backend, wrapped for reasoning if the server has a reasoning parser.
+    """Return the backend, in a `ReasonerGrammarBackend` of SGLang if the server has a reasoning parser.
 
     SGLang (0.5.23) itself wraps only its built-in backends.
     """

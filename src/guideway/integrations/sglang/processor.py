@@ -23,7 +23,7 @@ class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGL
 
     A request sends `GuidewayLogitProcessor.to_str()` as `custom_logit_processor`, and its constraint as
     `custom_params`: `{"guideway": {"regex": "..."}}` (kinds: see `requested`). If the inner object also has
-    `"max_tokens"` (the value of `max_new_tokens`), every output is complete within it; without it, SGLang cuts an
+    `"max_tokens"` (the value of `max_new_tokens`), every output is complete within it; without it, SGLang truncates an
     output at `max_new_tokens`.
 
     An error in the constraint or during generation ends the text of its request and is logged. Draft tokens are not

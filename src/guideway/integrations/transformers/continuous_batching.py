@@ -26,7 +26,7 @@ __all__ = ["ContinuousConstraints", "continuous_constraints"]
 
 
 class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]  # transformers has no types
-    """The logits processor that `continuous_constraints` adds to a manager and returns.
+    """The logits processor that `continuous_constraints` adds to a continuous-batching manager and returns.
 
     Attributes:
         errors: By request id: the exception that ended the request.
@@ -78,7 +78,7 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
     def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> Any:
         """Start to compute the masks of requests. The manager calls it before it runs the model.
 
-        Returns the number of the constraint of each request as a tensor, which the manager passes to the call.
+        Returns the number of the constraint of each request as a tensor, which the manager passes to `__call__`.
         """
         states = [one.state for one in requests_with_new_token]
         slots = [int(one.logit_processor_kwargs.get("constraint", 0)) for one in states]

@@ -26,8 +26,8 @@ class Loops:
     def are_done(self) -> bool:
         """Return whether the calling loop is known and does not read the scores later, so they can be overwritten.
 
-        Prompt lookup passes the same scores for all tokens of a draft, and with `output_logits=True` the loop stores
-        them. In all other cases the scores are already a copy. The processor receives neither the model nor its
+        Prompt lookup passes the same scores for all draft tokens, and with `output_logits=True` the loop stores the
+        scores. In all other cases the scores are already a copy. The processor receives neither the model nor its
         configuration, so the stack frame of the caller is inspected. Every call is checked, because the loops of a
         draft model and of the main model alternate. Unknown callers are assumed to read the scores later.
         """

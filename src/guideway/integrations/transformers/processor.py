@@ -47,10 +47,10 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
         return found
 
     def _masked(self, input_ids: Any, scores: Any) -> tuple[Any, list[int]]:
-        """Mask scores in the general case. Returns the masked scores, and the rows without an allowed token.
+        """Mask scores if `Processor.masked` cannot. Returns the masked scores, and the rows without an allowed token.
 
-        The fast path is not possible if the rows are not those of the last call with one more token each, if the scores
-        are not float32 on the CPU, or if `ahead` has started the masks.
+        `Processor.masked` cannot mask them if the rows are not those of the last call with one more token each, if the
+        scores are not float32 on the CPU, or if `ahead` has started the masks.
         """
         if scores.is_cuda and not self._rows:
             self._processor.rows.room = pinned_rows
@@ -123,16 +123,16 @@ def logits_processor(
 ) -> ConstrainedLogits:
     """Return a processor that constrains one call of `generate(logits_processor=[...])`.
 
-    Greedy search, sampling, beam search, drafts and batches are supported. With `stopping_criteria=[processor.ahead]`
-    in addition, masks are computed while the model runs. With beam search, a hypothesis without an allowed token has
-    the score -inf; do not use its text.
+    Greedy search, sampling, beam search, assisted decoding and batches are supported. With
+    `stopping_criteria=[processor.ahead]` in addition, masks are computed while the model runs. With beam search, a
+    hypothesis without an allowed token has the score -inf; do not use its text.
 
     Args:
         constraints: One for all prompts, or a list with one for each prompt (None: no constraint): constraints, Python
             types, automata.
         tokenizer: The tokenizer of the model.
-        max_tokens: The value of `max_new_tokens`. Every output is complete within it. None: `generate` cuts an output
-            that is not complete after `max_new_tokens`.
+        max_tokens: The value of `max_new_tokens`. Every output is complete within it. None: `generate` truncates an
+            output that is not complete after `max_new_tokens`.
         eos_ids: The ids that end a text: `model.generation_config.eos_token_id`. None: those of the tokenizer and of
             the local generation_config.json of the folder from which it was loaded.
         before: Functions of (input_ids, scores) that are called first and return scores.

@@ -25,7 +25,7 @@ _LOG = logging.getLogger("vllm.guideway")
 
 
 class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's types are not read here
-    """The backend of one engine. vLLM compiles grammars in threads; the kernel releases the GIL while it compiles."""
+    """The backend of one engine. vLLM calls `compile_grammar` in threads; the kernel then releases the GIL."""
 
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
         super().__init__(vllm_config, tokenizer, vocab_size)
@@ -38,7 +38,10 @@ class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's 
     def compile_grammar(
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> GuidewayGrammar:
-        """Return the grammar of one request. An error of `guideway.compile` is raised and ends only that request."""
+        """Return the `GuidewayGrammar` of one request.
+
+        An error of `guideway.compile` is raised and ends only that request.
+        """
         automaton = automaton_of((request_type.name.lower(), grammar_spec), self._tokenizer)
         follower = Follower(automaton, self._tokenizer.eos_ids, stop_token_ids=stop_token_ids or ())
         follower.fill(np.zeros(follower.matcher.words, np.uint32))  # the first mask is often the slowest
@@ -83,7 +86,7 @@ class GuidewayGrammar(StructuredOutputGrammar):  # type: ignore[misc]  # vLLM's 
         return self._budget.run(self.follower, lambda: self.follower.validate(tokens), [])
 
     def rollback(self, num_tokens: int) -> None:
-        """Undo the last tokens. vLLM calls it after it has filled the masks of a draft."""
+        """Undo the last tokens. vLLM calls it after it has filled the masks of draft tokens."""
         self.follower.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:

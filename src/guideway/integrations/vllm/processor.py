@@ -17,7 +17,7 @@ class LogitsProcessor(RunnerV1, RunnerV2):
     """Applies the constraints in the `extra_args` of requests: `guideway_json`, `guideway_regex` and so on.
 
     Prefer structured outputs of vLLM (`plugin.py`) for constraints that they can express. They are compiled while the
-    model runs, support drafts and reasoning, and report an error during generation as the response. With this
+    model runs, support draft tokens and reasoning, and report an error during generation as the response. With this
     processor, such an error ends the text and is only logged.
     """
 

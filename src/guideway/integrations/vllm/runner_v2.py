@@ -1,4 +1,7 @@
-"""The logits processor for vLLM's V2 model runner, which has slots for requests and a row for each draft token."""
+"""The logits processor for vLLM's V2 model runner.
+
+This runner numbers its requests (`req_idx`), and its logits have a row for each draft token.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
         requested_in_extra_args(sampling_params)
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
-        """Start a request in the slot `req_idx`. Returns whether the request has a constraint."""
+        """Start the request with the number `req_idx`. Returns whether the request has a constraint."""
         self._slots.pop(req_idx, None)
         follower = follower_of(sampling_params, self._tokenizer)
         if follower is not None:

@@ -263,7 +263,7 @@ class Adapter(ABC):
     def scrubbed(self, text: str) -> str:
         """Return a message with secrets, and texts that look like keys, replaced by "***".
 
-        It is cut after `MAX_MESSAGE` characters.
+        It is truncated after `MAX_MESSAGE` characters.
         """
         for secret in self.secrets():
             text = text.replace(secret, "***")

@@ -175,7 +175,7 @@ class _Meter:
         self._limit = self._left = limit
         self._work = MAX_WORK
         self._ends = ends
-        self._event = 0  # bytes of the unfinished event
+        self._event = 0  # bytes of the unfinished server-sent event
         self._tail = b""  # its last bytes
 
     def take(self, data: bytes) -> None:

@@ -83,7 +83,7 @@ class OpenAIAdapter(Adapter):
 
 
 def chat_whole(answer: Any) -> Iterator[Event]:
-    """Yield the events of an answer in the format of chat completions that is not a stream, as object or dict."""
+    """Yield the events of a whole answer (an object or a dict, no stream) in the format of chat completions."""
     if isinstance(identity := get(answer, "id"), str):
         yield Event("id", identity)
     for choice in items(get(answer, "choices"))[:1]:
