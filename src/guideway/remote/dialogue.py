@@ -42,9 +42,9 @@ from guideway.remote.usage import Prices, Usage
 __all__ = ["Attempt", "Dialogue", "FailureSettings"]
 
 _DRAFT_SIZES = (4000, 1000, 250)
-"""Maximum numbers of characters of the last message and of the wrong answer that a formatter gets.
+"""Maximum numbers of characters of the last message and of the wrong answer that `FailureSettings.formatter` gets.
 
-They are tried in this order until both fit into the context of the formatter.
+They are tried in this order until both texts fit into the context of the formatter.
 """
 
 MAX_CONTINUED = 1 << 20

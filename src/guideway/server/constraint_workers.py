@@ -30,9 +30,10 @@ LENGTH = struct.Struct("<I")
 """The header of each message between server and worker: the number of bytes of the JSON text that follows."""
 
 LEAST_BYTES = 4096
-"""A worker translates only constraints of bodies with at least this number of bytes, whose message is not smaller.
+"""A worker translates a constraint only if the message to the worker, and the body if its size is known, have at least
+this number of bytes.
 
-The server translates smaller ones itself; most take a few milliseconds.
+The server itself translates smaller constraints; most take a few milliseconds.
 """
 
 PATIENT_SECONDS = 10.0

@@ -49,7 +49,7 @@ One byte of gzip expands to at most 1,032 bytes.
 
 
 MAX_WORK = 1 << 33
-"""Maximum number of bytes that the SDK's parser of event streams may copy for one answer.
+"""Maximum number of bytes that the SDK's parser of server-sent events may copy for one answer.
 
 The count assumes that the parser copies the unfinished event for each line and for each piece of data that arrives.
 """
