@@ -259,9 +259,11 @@ def _written(
             tools = [
                 [tool.name, numbers[tool.parameters], tool.description, tool.schema is not None] for tool in one.tools
             ]
-            named = [name for name, family in FAMILIES.items() if family == one.family]
-            family = named[0] if named else asdict(one.family)
-            return "tools", tools, {"family": family, "choice": one.choice, "parallel": one.parallel}
+            options = {"choice": one.choice, "parallel": one.parallel}
+            if not one.has_default_family:  # else the family of the tokenizer in the process that reads the document
+                named = [name for name, family in FAMILIES.items() if family == one.family]
+                options["family"] = named[0] if named else asdict(one.family)
+            return "tools", tools, options
     raise _no_form(one)
 
 

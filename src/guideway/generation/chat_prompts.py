@@ -34,10 +34,10 @@ def tool_calls_in(source: Constraint[Any] | None) -> ToolCalls | None:
     return source if isinstance(source, ToolCalls) else None
 
 
-def with_family(source: Constraint[Any], tokenizer: Tokenizer) -> Constraint[Any]:
+def with_family(source: Constraint[Any], tokenizer: Tokenizer | None) -> Constraint[Any]:
     """Return the constraint with the family that the chat template uses, if it has a `ToolCalls` that names no family.
 
-    Other constraints are returned unchanged.
+    Other constraints are returned unchanged. Without a tokenizer, the family is "hermes".
     """
     calls = tool_calls_in(source)
     if calls is None or not calls.has_default_family:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from guideway.constraints import Constraint, to_wire
+from guideway.generation.chat_prompts import with_family
 from guideway.remote.capabilities import Capabilities
 
 __all__ = ["GRAMMAR_FORMS", "REGEX_FORMS", "SCHEMA_FORMS", "STRUCTURAL_FORMS", "schema_in", "wire_fragment"]
@@ -105,5 +106,8 @@ GRAMMAR_FORMS: dict[str, tuple[str, Any]] = {
 
 
 def wire_fragment(constraint: Constraint[Any]) -> dict[str, Any]:
-    """Return the fragment of a request to `guideway serve`: the constraint as a document of `to_wire`."""
-    return {"extra_body": {"constraint": to_wire(constraint)}}
+    """Return the fragment of a request to `guideway serve`: the constraint as a document of `to_wire`.
+
+    It names the family of `ToolCalls`, so that the server does not choose another one than the client.
+    """
+    return {"extra_body": {"constraint": to_wire(with_family(constraint, None))}}

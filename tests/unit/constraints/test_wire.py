@@ -24,6 +24,7 @@ from guideway.errors import (
     UnsupportedError,
 )
 from guideway.grammar.program import encode
+from guideway.remote.fragments import wire_fragment
 from tests.helpers.byte_tokens import filled, legal
 from tests.helpers.counts import counts
 
@@ -117,6 +118,19 @@ def test_pickle_after_use() -> None:
     one = c.Gbnf('root ::= "a" root | "b"')
     assert one.parse("aab") == "aab"
     assert pickle.loads(pickle.dumps(one)).parse("ab") == "ab"
+
+
+def test_tool_calls_without_a_family_stay_without_one() -> None:
+    tools = [{"name": "f", "parameters": SCHEMA}]
+    plain, named = c.ToolCalls(tools), c.ToolCalls(tools, family="hermes")
+    for copy in (from_wire(to_wire(plain)), pickle.loads(pickle.dumps(plain))):
+        assert isinstance(copy, c.ToolCalls)
+        assert copy.has_default_family
+        assert program(copy) == program(plain)
+    assert not pickle.loads(pickle.dumps(named)).has_default_family
+    assert wire_fragment(plain) == {"extra_body": {"constraint": to_wire(named)}}
+    reasoning = wire_fragment(c.Reasoning(plain))
+    assert reasoning == {"extra_body": {"constraint": to_wire(c.Reasoning(named))}}
 
 
 def test_deep_nesting_needs_no_recursion() -> None:

@@ -194,16 +194,17 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
     def _grammar(self) -> Grammar:
         return lower(self._rules, "reply").grammar
 
-    def for_tokenizer(self, tokenizer: Tokenizer) -> ToolCalls:
+    def for_tokenizer(self, tokenizer: Tokenizer | None) -> ToolCalls:
         """Return the constraint with the family of a tokenizer's chat template, or itself if the family was given.
 
         Args:
-            tokenizer: The tokenizer. If its template has no known notation of tool calls, the family is "hermes".
+            tokenizer: The tokenizer. If it is None or its template has no known notation of tool calls, the family is
+                "hermes".
         """
         if not self.has_default_family:
             return self
         try:
-            family = family_of(tokenizer.template_for(self.tools or None) or "")
+            family = family_of(tokenizer.template_for(self.tools or None) or "") if tokenizer else "hermes"
         except UnsupportedError:
             family = "hermes"
         return ToolCalls(self.tools, family=family, choice=self.choice, parallel=self.parallel)
