@@ -147,6 +147,9 @@ def chat_usage(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[
 
 
 def token_counts(one: Generation[Any]) -> tuple[int, int]:
-    """Return the numbers of tokens of the prompt and of the text."""
+    """Return the number of tokens of the prompt, and that of generated tokens.
+
+    For a remote model, both are as its API reported them.
+    """
     usage = getattr(one, "usage", None)  # only results of remote models have it
     return (one.prompt_tokens, len(one.tokens)) if usage is None else (usage.input, usage.output)

@@ -31,7 +31,7 @@ class AutomatonCache:
         used_bytes: The estimated size of all cached automata together, in bytes.
         hits: The number of lookups that found an automaton.
         misses: The number of lookups that found none.
-        programs: The digests of programs by constraint.
+        programs: The `ProgramMemo`: the digest of the program of each known constraint.
     """
 
     def __init__(self, budget_bytes: int = 64 << 20) -> None:

@@ -401,7 +401,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     @cached_property
     def schema(self) -> Any:
-        """A copy of the schema, as a JSON value."""
+        """A copy of the schema, as a JSON value. Each access returns the same copy."""
         return copy_value(self._document, exact=False)
 
     @cached_property

@@ -259,7 +259,9 @@ def extract(model: AnyModel, text: str | list[str], output: object, **options: A
         **options: Generation options, see `guideway.generation.OPTIONS` and `EXTRACTION_OPTIONS`.
 
     Returns:
-        The record; for a list of texts a list of records.
+        The record; for a list of texts a list of records. With `allow_truncation`, None for a text that was cut. With
+        `on_invalid="return"` and a Python type, the JSON data of a rejected record. With `return_exceptions`, the
+        exception in place of a record that failed.
 
     Raises:
         BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
@@ -275,7 +277,8 @@ def extract(model: AnyModel, text: str | list[str], output: object, **options: A
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator rejected the value. Not raised if `output` is a Python type and
             `on_invalid="return"` is given. Or the record of an example does not fit `output`.
-        ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
+        ChatTemplateError: The chat template cannot render the prompt, or the function `prompt` returned messages and
+            there is no chat template.
         TypeError: An option is unknown, or an argument or option has a wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """

@@ -232,7 +232,9 @@ async def aextract(model: AnyModel, text: str | list[str], output: object, **opt
         **options: Generation options, see `guideway.generation.OPTIONS` and `EXTRACTION_OPTIONS`.
 
     Returns:
-        The record; for a list of texts a list of records.
+        The record; for a list of texts a list of records. With `allow_truncation`, None for a text that was cut. With
+        `on_invalid="return"` and a Python type, the JSON data of a rejected record. With `return_exceptions`, the
+        exception in place of a record that failed.
 
     Raises:
         GuidewayError: As in `extract`.

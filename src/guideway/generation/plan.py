@@ -320,9 +320,10 @@ class Plan:
     def _invalid(
         self, found: Generation[Any], error: InvalidTextError, rejected: list[InvalidAttempt]
     ) -> Generation[Any]:
-        """Raise the error of a validator.
+        """Raise the error of a text whose value was rejected.
 
-        If `on_invalid="return"` and the constraint is a Python type, return the result with the error instead.
+        If `on_invalid="return"` and the constraint is a Python type, return the result with the error instead; its
+        value is the JSON data.
         """
         made = final_error(found, error, rejected)
         if not self.settings.return_invalid or not isinstance(self.source, PythonType):

@@ -148,13 +148,14 @@ class QuotationSearch:
         self._best: tuple[float, tuple[_Step, ...]] | None = None  # the best string so far, with its score
 
     def advance(self) -> Quotation | None:
-        """Do one step of the search. The logits of `session` must be computed before.
+        """Do one step of the search. The model must run for `session` before each call.
 
         Returns:
-            The chosen string; without steps if none was found that fits the budget. None: the search is not finished.
+            The chosen string. Its `steps` are empty if no string was found that fits the budget. None: the search is
+            not finished.
 
         Raises:
-            WorkDeferred: As in the generation loop. The call can be repeated.
+            WorkDeferred: The step exceeds the work limit of the thread (`bound_work`). The call can be repeated.
         """
         if self._phase == "write":
             return self._write()

@@ -197,7 +197,7 @@ def _sampled(sampler: Sampler, logits: Any, numbers: Sequence[float]) -> tuple[A
 def _first_of_edge(left: Any, edge: Any, count: Any) -> Any:
     """Return the logits with -inf for all but the `count` largest; of equal ones, the lowest ids are kept.
 
-    `edge`: the smallest logit of these, [rows, 1].
+    `edge`: the smallest of the `count` largest logits, [rows, 1]. `count`: an int, or [rows, 1].
     """
     above, equal = left > edge, left == edge
     kept = above | (equal & (equal.cumsum(-1) <= count - above.sum(-1, keepdim=True)))

@@ -133,7 +133,10 @@ class _Reader:
                 return value
 
     def _next(self) -> None:
-        """Read the next token. At the end of the text, this is an empty sign."""
+        """Read the next token. At the end of the text, it is "" with the kind "sign".
+
+        Raises `ValueError` if no token begins here.
+        """
         found = _TOKEN.match(self._text, self._at)
         if found is None or found.lastgroup is None:  # only for type checkers: `_TOKEN` matches the empty text, too
             self._fail("a token")

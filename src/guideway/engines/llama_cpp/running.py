@@ -102,7 +102,7 @@ class Running:
             if not places:
                 continue
             lent = self._outputs.lent(self._handle, len(places))
-            if places == list(range(starts[-1])):  # in one call, and in order
+            if places == list(range(starts[-1])):  # all rows of logits, in order: no copy is needed
                 return lent
             if not len(logits):
                 logits = np.empty((starts[-1], self._width), np.float32)

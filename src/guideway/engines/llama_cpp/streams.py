@@ -179,7 +179,15 @@ class Arranger:
         return found
 
     def _load(self, sequence: CellSequence) -> None:
-        """Give a sequence a number in the shared cells. It shares the cells of the longest prefix that is known."""
+        """Give a sequence a number in the shared cells, and load its saved tokens.
+
+        It then shares cells with the sequence with which it has the most first tokens in common
+        (`CellSequence.common`).
+
+        Raises:
+            KVCacheFullError: No number is free, or all sequences together have more tokens than there are cells.
+            EngineError: llama.cpp rejected the saved tokens.
+        """
         pool = self._pool
         try:
             sequence.enter()

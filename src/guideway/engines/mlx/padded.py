@@ -56,9 +56,15 @@ class PaddedBatch:
         self.layers = [_PaddedLayer(self, index) for index in range(len(self.store.arrays) // 2)]
 
     def write(self, index: int, new: Any) -> Any:
-        """Write the new keys or values of a layer, [row, head, column, channel].
+        """Write the new keys or values of a layer to the store.
 
-        Returns the keys or values of all tokens of these rows.
+        Args:
+            index: The array of the store: 2n for the keys of layer n, 2n + 1 for its values.
+            new: The new keys or values, [row, head, column, channel].
+
+        Returns:
+            The keys or values of these rows up to the end of the longest one, [row, head, token, channel]. The mask
+            excludes those after the end of a shorter row.
         """
         array, first = self.store.arrays[index], self.first
         end = first + new.shape[0]

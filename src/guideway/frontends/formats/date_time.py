@@ -55,7 +55,7 @@ def duration() -> Regular:
 
 
 def _leap_second() -> Regular:
-    """Return the times with second 60 that are 23:59:60 UTC, with a numeric offset that is a multiple of 15 minutes."""
+    """Return the local times of a leap second (23:59:60 UTC), with a numeric offset that is a multiple of 15 minutes."""
     cases: list[Regular] = []
     seconds = cat(":60", optional(cat(".", repeat(chars("09"), 1))))
     for hour in range(24):

@@ -291,9 +291,12 @@ class Expander(SchemaGraph):
     def _search_or_divide(self, conjunction: Conjunction) -> list[TypeAssertions]:
         """Expand a conjunction by a short search, by a division of the objects into cases, or by a long search.
 
-        The short search comes first; if `_prefers_decision_diagram` returns True, the division. If the short search
-        exceeds its limits, the objects are divided, and if that fails, a long search follows. If the short search finds
-        more than `MAX_WIDE` alternatives for objects, its result is returned unless a division has fewer alternatives.
+        The division (`_by_decision_diagram`) is tried first if `_prefers_decision_diagram` returns True, and its result
+        is returned. Otherwise, or if it fails, the short search (limit `_first_steps`) follows. If it finds at most
+        `MAX_WIDE` alternatives for objects, they are returned. If it finds more, they are returned unless the division
+        gives fewer alternatives. If it exceeds its limits, the division is tried, and if that fails, the long search
+        (limit `MAX_STEPS`). If the work of the document is used up by then, the error of the short search is raised
+        instead.
         """
         found: list[TypeAssertions] | None = None
         depth = self._depth
@@ -944,7 +947,7 @@ class Expander(SchemaGraph):
         return self._negations[place.literal]
 
     def _not_chosen(self, applicator: Applicator) -> list[Choice]:
-        """Return the choices of the negation of `anyOf` or `oneOf`: no branch holds, or for `oneOf` two hold."""
+        """Return the choices of the negation of `anyOf` or `oneOf`: no branch holds, or for `oneOf` at least two hold."""
         literals = applicator.literals
         if len(literals) < 3 or 0 in literals:
             made: list[Choice] = [(None, tuple(one ^ 1 for one in literals), None)]
