@@ -427,9 +427,9 @@ class _Machine:
             case ("chars", ranges):
                 return [(ranges, self.empty)]  # type: ignore[list-item]  # ranges
             case ("either", parts):
-                return self._merged([self.steps(part) for part in parts], self.either, self.never)  # type: ignore[attr-defined]  # numbers
+                return self._merged([self.steps(part) for part in parts], self.either)  # type: ignore[attr-defined]  # numbers
             case ("both", parts):
-                return self._merged([self.steps(part) for part in parts], self.both, self.never)  # type: ignore[attr-defined]  # numbers
+                return self._merged([self.steps(part) for part in parts], self.both)  # type: ignore[attr-defined]  # numbers
             case ("not", part):
                 inner = self.steps(part)  # type: ignore[arg-type]  # a number
                 left = _outside([pair for ranges, _ in inner for pair in ranges])
@@ -439,7 +439,7 @@ class _Machine:
                 ways = [[(ranges, self.cat(to, rest)) for ranges, to in self.steps(first)]]  # type: ignore[arg-type]  # numbers
                 if self.nullable(first):  # type: ignore[arg-type]  # a number
                     ways.append(self.steps(rest))  # type: ignore[arg-type]  # a number
-                return self._merged(ways, self.either, self.never)
+                return self._merged(ways, self.either)
             case ("repeat", part, least, most):
                 fewer = self.repeat(part, max(least - 1, 0), None if most is None else most - 1)  # type: ignore[arg-type,operator]  # numbers
                 return [(ranges, self.cat(to, fewer)) for ranges, to in self.steps(part)]  # type: ignore[arg-type]  # a number
@@ -448,16 +448,16 @@ class _Machine:
                 for chars, to in states[at][1]:  # type: ignore[index]  # states of a graph
                     target = self._new(("graph", id(states), to, states), states[to][0])  # type: ignore[index]  # states
                     ways.append([(_plain(chars.ranges), target)])
-                return self._merged(ways, self.either, self.never)
+                return self._merged(ways, self.either)
         raise AssertionError(self._keys[number])
 
-    def _merged(self, ways: list[list[tuple[Ranges, int]]], join: object, missing: int) -> list[tuple[Ranges, int]]:
+    def _merged(self, ways: list[list[tuple[Ranges, int]]], join: object) -> list[tuple[Ranges, int]]:
         """Combine the derivatives of several expressions to those of their alternation or intersection.
 
         Args:
-            ways: The derivatives of each expression.
+            ways: For each expression, its derivatives, as `steps` returns them. For all other characters, the
+                derivative is `never`.
             join: `either` or `both`.
-            missing: The derivative by a character that is in none of the classes of an expression.
         """
         if len(ways) == 1:
             return ways[0]
@@ -465,7 +465,7 @@ class _Machine:
         checkpoint()
         spend(2 * len(cuts) * len(ways))
         index = {cut: place for place, cut in enumerate(cuts)}
-        found: list[list[int]] = [[missing] * len(ways) for _ in cuts]
+        found: list[list[int]] = [[self.never] * len(ways) for _ in cuts]
         for number, way in enumerate(ways):
             for ranges, to in way:
                 for low, high in ranges:
@@ -474,7 +474,7 @@ class _Machine:
         groups: dict[tuple[int, ...], list[tuple[int, int]]] = {}
         for place in range(len(cuts) - 1):
             targets = tuple(found[place])
-            if any(one != missing for one in targets):
+            if any(one != self.never for one in targets):
                 pieces = groups.setdefault(targets, [])
                 low, high = cuts[place], cuts[place + 1] - 1
                 if pieces and pieces[-1][1] == low - 1:
