@@ -144,9 +144,8 @@ class LlamaCppEngine:
         """See `VerifyingEngine`."""
         self._check_open()
         check_rows(self, rows, caches)
-        taken: list[CellSequence] = []
+        taken = self._take(rows, caches)
         try:
-            self._take(rows, caches, taken)
             found = np.array(self._context.running.run(taken, rows, every=True))
         except BaseException:
             self._cut(taken)
@@ -155,8 +154,12 @@ class LlamaCppEngine:
         logits = [found[end - len(row) : end] for row, end in zip(rows, ends, strict=True)]
         return logits, [CachedPrefix(sequence, sequence.tip) for sequence in taken]
 
-    def _take(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], taken: list[CellSequence]) -> None:
-        """For each cache, add a sequence to `taken` that may be extended by the tokens of the row."""
+    def _take(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> list[CellSequence]:
+        """For each cache, return a sequence of its tokens that the tokens of the row may extend.
+
+        All of these sequences get numbers (`Arranger.place`).
+        """
+        taken: list[CellSequence] = []
         known = set[CellSequence]()
         for cache in caches:
             sequence = self._own(cache).to_go_on() if cache is not None else self._pool.take()
@@ -166,14 +169,14 @@ class LlamaCppEngine:
             taken.append(sequence)
         self._pool.forget_saved()
         self._arranger.place(taken, [len(row) for row in rows])
+        return taken
 
     def decode_steps(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw) -> list[Cache]:
         """See `MultiStepEngine`. The logits can be in llama.cpp's memory. Caches are created after the last pass."""
         self._check_open()
         check_rows(self, rows, caches)
-        taken: list[CellSequence] = []
+        taken = self._take(rows, caches)
         try:
-            self._take(rows, caches, taken)
             begin = sum(sequence.tip for sequence in taken) + sum(map(len, rows))
             if not self._context.running.go_on(taken, rows, draw):
                 self._cut(taken)
