@@ -87,11 +87,20 @@ _CHECKED_ONLY = (
 
 @dataclass
 class SentSchema:
-    """The schema that is sent, the codec of its instances, and notes on what happened to the keywords."""
+    """The schema that is sent.
+
+    Attributes:
+        schema: The schema.
+        codec: The codec of its instances.
+        notes: What happened to the keywords.
+        enumerations: The numbers of values that its enumerations have. One that is sent in several parts, by type,
+            counts as a whole.
+    """
 
     schema: dict[str, Any]
     codec: Codec
     notes: tuple[Note, ...]
+    enumerations: frozenset[int] = frozenset()
 
 
 # -- rewriting
@@ -122,6 +131,7 @@ class _SchemaRewriter:
     def __init__(self, schema: Any, subset: SchemaSubset) -> None:
         self._root, self._subset = schema, subset
         self._notes: dict[tuple[str, str], Note] = {}
+        self._enumerations: set[int] = set()
         self._definitions: dict[str, dict[str, Any]] = {}
         self._known: dict[tuple[str, bool], tuple[str, LaterCodec]] = {}
         self._open: list[str] = []
@@ -135,7 +145,7 @@ class _SchemaRewriter:
             self._note("", "", "provider", 'the root is sent as {"value": ...}')
         if self._definitions:
             sent = {**sent, "$defs": self._definitions}
-        return SentSchema(sent, codec, tuple(self._notes.values()))
+        return SentSchema(sent, codec, tuple(self._notes.values()), frozenset(self._enumerations))
 
     # -- notes
 
@@ -292,15 +302,16 @@ class _SchemaRewriter:
             schema, place, *(name for name in schema if name in _OTHERS or name in sum(_OF_TYPE.values(), ()))
         )
         unique = list({identity(value): value for value in values}.values())
-        simple = all(value is None or isinstance(value, (str, bool, int, float)) for value in unique)
-        if not simple or not (self._subset.enum_scalars or all(isinstance(value, str) for value in unique)):
-            texts = [write_json(value) for value in unique]
-            if self._subset.enum_values is not None and len(texts) > self._subset.enum_values:
-                return self._text(place)
-            self._note(place, keyword, "provider", "sent as JSON texts in strings")
-            return {"type": "string", "enum": texts}, JsonTextCodec()
         most = self._subset.enum_values
         is_large = most is not None and len(unique) > most
+        if not is_large:
+            self._enumerations.add(len(unique))
+        simple = all(value is None or isinstance(value, (str, bool, int, float)) for value in unique)
+        if not simple or not (self._subset.enum_scalars or all(isinstance(value, str) for value in unique)):
+            if is_large:
+                return self._text(place)
+            self._note(place, keyword, "provider", "sent as JSON texts in strings")
+            return {"type": "string", "enum": [write_json(value) for value in unique]}, JsonTextCodec()
         if is_large:
             self._note(place, keyword, "provider_superset", f"{len(unique):,} values are more than the endpoint takes")
         else:

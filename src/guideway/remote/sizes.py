@@ -21,33 +21,29 @@ def lowered_within(document: Any, given: Capabilities) -> SentSchema:
     """Rewrite a schema for an endpoint, within its limits for enumerated values and characters where that is possible.
 
     If the rewritten schema exceeds these limits, its largest enumerations are replaced as `SchemaSubset.enum_values`
-    describes.
+    describes: as few as possible, but of several with equally many values all or none. If it exceeds them even without
+    enumerations, all are replaced.
     """
-    lowered = lower(document, given.subset)
     limits = {name: given.limits[name] for name in ("enum_values", "characters") if name in given.limits}
-    sizes = sorted(_enum_sizes(lowered.schema)) if limits else []
-    while sizes and any(_sizes(lowered.schema)[name] > most for name, most in limits.items()):
-        before = len(sizes)
-        while sizes and sum(sizes) > limits.get("enum_values", 0):
-            sizes.pop()
-        if len(sizes) == before:  # the characters are too many
-            del sizes[before // 2 :]
-        lowered = lower(document, replace(given.subset, enum_values=sizes[-1] if sizes else 0))
+
+    def fits(sent: SentSchema) -> bool:
+        found = _sizes(sent.schema)
+        return all(found[name] <= most for name, most in limits.items())
+
+    lowered = lower(document, given.subset)
+    if fits(lowered):
+        return lowered
+    # the largest number of values that an enumeration may have so that the schema fits
+    numbers = [0, *sorted(lowered.enumerations)[:-1]]
+    low, high = 0, len(numbers)
+    while low < high:
+        middle = (low + high) // 2
+        tried = lower(document, replace(given.subset, enum_values=numbers[middle]))
+        if middle and not fits(tried):
+            high = middle
+        else:  # the schema fits, or no enumeration is left
+            lowered, low = tried, middle + 1
     return lowered
-
-
-def _enum_sizes(schema: Any) -> list[int]:
-    """Return the number of values of each enumeration in a schema that is sent."""
-    found, todo = [], [schema]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, dict):
-            if isinstance(one.get("enum"), list):
-                found.append(len(one["enum"]))
-            todo += one.values()
-        elif isinstance(one, list):
-            todo += one
-    return found
 
 
 def measured(given: Capabilities, lowered: SentSchema) -> dict[str, tuple[int, int]]:

@@ -12,6 +12,7 @@ import guideway as gw
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
 from guideway.remote import capabilities, dialects, planning
 from guideway.remote.capabilities import guessed_dialect
+from guideway.remote.sizes import lowered_within
 from tests.suites.remote_table import PAGE, page
 
 
@@ -103,6 +104,34 @@ def test_enumerations_beyond_the_limit_are_checked_here() -> None:
     sent = gw.plan("azure", mixed).sent["response_format"]["json_schema"]["schema"]["properties"]["value"]
     assert {one["type"] for one in sent["anyOf"]} == {"integer", "string", "null"}
     assert gw.plan("openai", schema, require="exact").route == "custom_tool"
+
+
+@pytest.mark.parametrize(
+    ("enumerations", "limits", "kept"),
+    [
+        pytest.param(
+            [["a"] * 2, ["b" * 50_000] * 3], {"characters": 100_000}, [2], id="only the characters are limited"
+        ),
+        pytest.param(
+            [["a"] * n for n in (1, 2, 3, 300, 600, 600)], {"enum_values": 1000}, [1, 2, 3, 300], id="equal sizes"
+        ),
+        pytest.param([["a"] * 600, ["a"] * 500], {"enum_values": 600}, [500], id="the largest goes first"),
+        pytest.param([["a"] * 4, ["a", 1] * 3], {"enum_values": 8}, [4], id="strings and integers"),
+        pytest.param([["a"] * 2, ["a"] * 3], {"enum_values": 1}, [], id="none fits"),
+    ],
+)
+def test_only_the_largest_enumerations_are_replaced(
+    enumerations: list[list[Any]], limits: dict[str, int], kept: list[int]
+) -> None:
+    """Each value is made unique by its number: it is added to an integer, and appended to a string."""
+    properties = {
+        str(number): {"enum": [value + (str(at) if isinstance(value, str) else at) for at, value in enumerate(values)]}
+        for number, values in enumerate(enumerations)
+    }
+    given = capabilities("openai").override(limits=limits)
+    sent = lowered_within({"type": "object", "properties": properties, "required": [*properties]}, given).schema
+    found = [sum(len(part.get("enum", ())) for part in one.get("anyOf", [one])) for one in sent["properties"].values()]
+    assert [size for size in found if size] == kept
 
 
 def test_routes_of_tools_and_of_tgi() -> None:
