@@ -203,10 +203,13 @@ _GENERAL = ("vllm_grammar", "vllm_regex", "vllm_choice", "sglang_regex", "sglang
 """Routes that are measured at every endpoint with OpenAI's API, except OpenAI itself."""
 
 
-def _schema_form(library: str, route: str) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
-    """Return a function that returns the request members with a schema, by a route of the endpoint of an SDK."""
+def _schema_form(library: str, route: str, extra: Mapping[str, Any]) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
+    """Return the function that makes the fragment of a request from a JSON Schema, for a route in `SCHEMA_FORMS`.
+
+    `library`: the name of the SDK's module. `extra`: as in `Capabilities`.
+    """
     name = {"anthropic": "anthropic", "google.genai": "google"}.get(library, "unknown")
-    return partial(SCHEMA_FORMS[route], Capabilities(name))
+    return partial(SCHEMA_FORMS[route], Capabilities(name, extra=extra))
 
 
 def _text_form(route: str) -> tuple[Mapping[str, Any], Constraint[Any]] | None:
@@ -282,7 +285,7 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
 
     plain = ask(_PROSE, {}).text  # raises an error for a wrong key, model or URL
     for route in (one for one in SCHEMA_FORMS if one == "json_schema" or one in model.capabilities.routes):
-        form = _schema_form(adapter.library, route)
+        form = _schema_form(adapter.library, route, model.capabilities.extra)
         for name, prompt, schema in _SCHEMA_CASES if route == "json_schema" else _SCHEMA_CASES[:1]:
             constraint = JsonSchema(schema, profile="exact")
             loose = JsonSchema(copied(schema, _remove_keywords), profile="exact") if name in _LOOSE else None

@@ -59,6 +59,15 @@ def test_a_probe_is_stored(tmp_path: Path) -> None:
             gw.remote.Probe.load(path)
 
 
+def test_a_probe_sends_the_extra_members_of_requests_with_a_schema() -> None:
+    with served() as provider:
+        probe(model_of("chat", provider.url, dialect="openrouter"))
+        sent = [one.body["provider"] for one in provider.requests if "response_format" in one.body]
+        assert sent
+        assert all(one == {"require_parameters": True} for one in sent)
+        assert "provider" not in provider.requests[0].body  # the request without a schema
+
+
 def test_the_probe_tells_what_the_endpoint_does() -> None:
     with served() as provider:
         found = probe(model_of("chat", provider.url, dialect="vllm"))
