@@ -8,17 +8,13 @@ from dataclasses import dataclass
 
 from guideway.errors import ConstraintError, UnsupportedError
 from guideway.frontends.regex import parse_pattern, parse_tree
-from guideway.frontends.regex.syntax import width
+from guideway.frontends.regex.syntax import AlternationPart, ConcatPart, NamedGroup, Part, RepeatPart, width
 from guideway.grammar.cfg.expressions import Expressions
 from guideway.grammar.nodes import Grammar, Leaf
 from guideway.grammar.recognizer import is_empty
 from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Complement, Concat, Intersection, Regular, Repeat
 
 __all__ = ["TerminalError", "Written", "either", "joined", "language_of", "repeated", "written"]
-
-_ASIDE = re.compile(r"\\[^bBAZ]|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)  # escapes and classes, which are no assertions
-_LOOKS = re.compile(r"\(\?<?[=!]|\\[bBAZ]|[\^$]")
-_LAZY = re.compile(r"[*+?}]\?")
 
 
 class TerminalError(Exception):
@@ -138,14 +134,30 @@ def language_of(pattern: str) -> Regular:
     language = parse_pattern(pattern, "python")
     if Expressions().nullable(language):
         raise TerminalError("it matches the empty text, which Lark does not allow", ConstraintError)
-    bare = _ASIDE.sub("x", pattern)
-    if _LOOKS.search(bare):
+    tree, _, asserts = parse_tree(pattern, "python")
+    if asserts:
         preceded, ahead = parse_pattern(f"(?s:.)*{pattern}", "python"), parse_pattern(f"{pattern}(?s:.)*", "python")
         if not (_same(preceded, Concat((ANY_TEXT, language))) and _same(ahead, Concat((language, ANY_TEXT)))):
             raise TerminalError("it depends on the text around it (lookaround, anchors or \\b)", UnsupportedError)
-    if _LAZY.search(bare):
+    if _has_lazy_repetition(tree):
         language = Intersection((language, Complement(Concat((language, Repeat(ANY_CHAR, 1, None))))))
     return language
+
+
+def _has_lazy_repetition(tree: Part) -> bool:
+    """Return whether a lazy repetition may decide the length of a match. One in a lookaround does not."""
+    todo = [tree]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, RepeatPart):
+            if part.lazy and part.least != part.most:
+                return True
+            todo.append(part.part)
+        elif isinstance(part, NamedGroup):
+            todo.append(part.part)
+        elif isinstance(part, (ConcatPart, AlternationPart)):
+            todo += part.parts
+    return False
 
 
 def _same(one: Regular, other: Regular) -> bool:
