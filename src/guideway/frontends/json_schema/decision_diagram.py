@@ -728,24 +728,19 @@ class _DecisionDiagram(Formulas):
         """Write the only disjunction of a formula as a `CountedDisjunction`.
 
         Returns:
-            The formula without the disjunction, and the `CountedDisjunction`. None if `_is_countable` or
-            `_add_readings` returns False.
+            The formula without the disjunction, and the `CountedDisjunction`. None if `_is_countable` returns False.
         """
         if not self._is_countable(one):
             return None
         (part,) = one.rest
         branches: list[AllOf] = list(part.parts)  # type: ignore[union-attr,arg-type]  # as `_is_countable` says
-        cube, holders = dict(one.cube), _holders(branches)
-        for var, owners in holders.items():
-            if len(owners) == len(branches):  # one of the branches must hold
-                union = 0
-                for branch in branches:
-                    union |= branch.cube[var]
-                cube[var] = cube.get(var, self._full[var]) & union
+        cube = dict(one.cube)
         made = CountedDisjunction(len(branches), 1 if isinstance(part, ExactlyOne) else len(branches), {}, {})
-        for var, owners in holders.items():
-            if not self._add_readings(made, cube, branches, var, owners):
-                return None
+        for var, owners in _holders(branches).items():
+            if len(owners) == len(branches):  # more than `MAX_SHARED`, so all have the same condition
+                cube[var] = cube.get(var, self._full[var]) & branches[0].cube[var]
+            else:
+                self._add_readings(made, cube, branches, var, owners)
         return AllOf(cube), made
 
     def _is_countable(self, one: AllOf | ExactlyOne | AnyOf) -> bool:
@@ -786,34 +781,27 @@ class _DecisionDiagram(Formulas):
 
     def _add_readings(
         self, counted_disjunction: CountedDisjunction, cube: Cube, branches: list[AllOf], var: int, owners: list[int]
-    ) -> bool:
-        """Add the readings of a key to a counted disjunction, and exclude from `cube` what makes all branches fail.
+    ) -> None:
+        """Add the readings of a key to a counted disjunction.
+
+        For each set of branches that fail together, this is the condition on the value that makes them fail.
 
         Args:
             counted_disjunction: It is modified.
-            cube: The conditions that hold with every branch. It is modified.
+            cube: The conditions that hold with every branch.
             branches: The branches.
             var: The variable of the key.
-            owners: The indices of the branches that have a condition on the key.
-
-        Returns:
-            False if the key must be present and no value is allowed for it, or if the variable is not a key.
+            owners: The indices of the branches that have a condition on the key. Other branches have none.
         """
-        key = self._vars[var]
-        if key is None:
-            return False
+        key: _Key = self._vars[var]  # type: ignore[assignment]  # `_is_divisible` returns False for other variables
         allowed = cube.get(var, self._full[var])
         cells: dict[int, int] = {}  # by the marks of the branches that fail, the classes that make them fail
         for bit in (1 << n for n in range(allowed.bit_length())):
             if allowed & bit:
                 marks = sum(1 << i for i in owners if not branches[i].cube[var] & bit)
                 cells[marks] = cells.get(marks, 0) | bit
-        every = (1 << counted_disjunction.branches) - 1
         touched = 0
         for marks, bits in cells.items():
-            if marks == every:  # no branch holds
-                cube[var] = cube.get(var, self._full[var]) & ~bits
-                continue
             touched |= marks
             if bits & ABSENT and marks:
                 counted_disjunction.missing[key.name] = marks
@@ -821,7 +809,6 @@ class _DecisionDiagram(Formulas):
                 counted_disjunction.readings.setdefault(key.name, []).append((marks, self._conjunction(var, bits)))
         if not touched:
             counted_disjunction.readings.pop(key.name, None)
-        return bool(cube.get(var, 1))
 
     def _cases(self, one: AllOf) -> list[Formula]:
         """Split a formula into a disjunction of simpler ones: by cubes, by a variable, or by the ways in which a part
