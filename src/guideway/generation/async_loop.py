@@ -10,9 +10,9 @@ import sys
 import threading
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Generator, Iterable
-from contextlib import nullcontext
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 from guideway.engines.base import runs_prompts_separately
 from guideway.generation.deferral import JOIN_WORK, JOINS, Deferral, Preparation, bound_work
@@ -153,6 +153,10 @@ if hasattr(os, "register_at_fork"):
 class Loop:
     """Runs the rounds of one model, in a thread that exists while there are calls.
 
+    The first call starts the thread, which exists as long as this object. C libraries keep freed memory for the thread
+    that allocated it, or for a group of threads. If each new call after a pause started a new thread, the memory that
+    the model needs in a round would be kept once for each group.
+
     Attributes:
         outbox: Calls functions in the event loops of the callers.
     """
@@ -161,16 +165,22 @@ class Loop:
         self.outbox = Outbox()
         self._guard = threading.Lock()
         self._calls: list[Call] = []
-        self._running = False
+        self._running = False  # whether the thread runs rounds, or was told to
+        self._wakes: SimpleQueue[Loop | None] | None = None  # wakes the thread; None: there is no thread
         self._deferral = Deferral()
 
     def add(self, call: Call) -> None:
         """Add a call. Its rows join the running batch. Raises `RuntimeError` if no thread can be started."""
         with self._guard:
+            if self._wakes is None:
+                wakes: SimpleQueue[Loop | None] = SimpleQueue()
+                threading.Thread(target=_run, args=(wakes,), name="guideway-loop", daemon=True).start()
+                finalize(self, wakes.put, None).atexit = False
+                self._wakes = wakes  # set after the start of the thread, which can fail
+            self._calls.append(call)
             if not self._running:
-                threading.Thread(target=self._run, name="guideway-loop", daemon=True).start()
-                self._running = True  # set after the start of the thread, which can fail
-            self._calls.append(call)  # a thread that was just started cannot read the list before this lock is released
+                self._running = True
+                self._wakes.put(self)
 
     @property
     def sequences(self) -> int:
@@ -178,11 +188,8 @@ class Loop:
         with self._guard:
             return sum(len(call.active) for call in self._calls)
 
-    def _run(self) -> None:
-        with _SWITCH_INTERVAL:
-            self._run_rounds()
-
-    def _run_rounds(self) -> None:
+    def run_rounds(self) -> None:
+        """Run rounds until there are no calls. It is called in the thread of the loop."""
         while True:
             with self._guard:
                 ended = [call for call in self._calls if call.cancelled or (call.exhausted and not call.active)]
@@ -191,7 +198,7 @@ class Loop:
                 self._running = bool(calls)
                 if not calls:
                     self._deferral = Deferral()  # the old one refers to rows, whose sessions would keep the model
-            with self.outbox if calls else nullcontext():  # without calls, another thread may use the outbox now
+            with self.outbox:
                 for call in ended:
                     _tell(call, None)
             if not calls:
@@ -270,6 +277,17 @@ class Loop:
                         _tell(call, None)
 
 
+def _run(wakes: SimpleQueue[Loop | None]) -> None:
+    """Run the rounds of the loop that is put into the queue, each time. None ends the thread.
+
+    The thread has no reference to the loop while it waits, so that the loop can be deleted.
+    """
+    while (loop := wakes.get()) is not None:
+        with _SWITCH_INTERVAL:
+            loop.run_rounds()
+        del loop
+
+
 def _joined(call: Call, deferral: Deferral) -> bool:
     """Add the next row of a call to the rows that run.
 
@@ -323,6 +341,16 @@ def _nothing(_: object) -> None:
 
 _LOOPS: WeakKeyDictionary[ModelBase, Loop] = WeakKeyDictionary()
 _GUARD = threading.Lock()
+
+
+def _renew() -> None:
+    """Remove all loops in the child of a fork, where their threads do not exist."""
+    global _LOOPS, _GUARD
+    _LOOPS, _GUARD = WeakKeyDictionary(), threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 
 
 def loop_of(model: ModelBase) -> Loop:

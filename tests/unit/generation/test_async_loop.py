@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 import threading
 import time
 import weakref
@@ -15,7 +17,7 @@ import pytest
 import guideway as gw
 from guideway import background
 from guideway.generation import scheduler
-from guideway.generation.async_loop import Call, Loop, Outbox
+from guideway.generation.async_loop import Call, Loop, Outbox, loop_of
 from guideway.generation.deferral import Deferral, Preparation, WorkDeferred, _Past
 from guideway.generation.plan import Job
 from guideway.generation.scheduler import Row
@@ -276,6 +278,51 @@ def test_rows_that_end_with_forced_tokens_are_reported_before_the_model_runs(mon
     monkeypatch.setattr(scheduler, "feed_all", running)
     loop, calls = Loop(), [made("short", "[ab]cd"), made("long", "[ab]{4}")]
     loop._calls, loop._running = calls, True
-    loop._run_rounds()
+    loop.run_rounds()
     assert events == ["run", "short None", *["run"] * 3, "long None"]
     assert all(not call.active for call in calls)
+
+
+def threads_of_loops() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "guideway-loop"}
+
+
+def test_one_thread_runs_all_calls_of_a_model_and_ends_with_it() -> None:
+    """Each new thread could keep the memory that a round allocates and frees."""
+    before = threads_of_loops()
+    model = ConstantModel(BYTES)
+    loop, found = loop_of(model), []
+    for number in range(3):
+        assert asyncio.run(gw.agenerate(model, "x", gw.Choice([f"a{number}"]))) == f"a{number}"
+        for _ in range(1000):
+            if not loop._running:
+                break
+            time.sleep(0.01)
+        assert not loop._running, "the thread waits before the next call"
+        found += threads_of_loops() - before
+    assert found == [found[0]] * 3
+    known = weakref.ref(model)
+    del model, loop
+    gc.collect()
+    assert known() is None, "a thread that waits does not keep the model"
+    found[0].join(60)
+    assert not found[0].is_alive()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
+def test_a_forked_process_starts_its_own_thread() -> None:
+    model = ConstantModel(BYTES)
+    assert asyncio.run(gw.agenerate(model, "x", gw.Regex("ab"))) == "ab"
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            signal.alarm(60)  # without a thread, the call would wait for ever
+            os.write(writer, asyncio.run(gw.agenerate(model, "x", gw.Regex("cd"))).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    assert os.read(reader, 64) == b"cd"
+    os.close(reader)
