@@ -478,6 +478,7 @@ class Task:
         job.level = max(job.level, level)
         slots.release(job)
         if is_over:
+            job.wake = _nothing  # it refers to this object, which refers to the job
             self.done = True
             self._tell()
         else:

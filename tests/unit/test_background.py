@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -253,6 +255,22 @@ def test_a_task_keeps_its_error() -> None:
     task.start(background.WAITING)
     assert task.over.wait(20)
     assert isinstance(task.error, ValueError)
+
+
+def test_a_task_is_deleted_without_the_garbage_collector() -> None:
+    gc.disable()
+    try:
+        task = Noted("", [])
+        known, over = weakref.ref(task), task.over
+        task.start(background.WAITING)
+        del task
+        assert over.wait(20)
+        until = time.monotonic() + 20
+        while known() is not None and time.monotonic() < until:
+            time.sleep(0.01)  # the thread still has a reference for a moment
+        assert known() is None
+    finally:
+        gc.enable()
 
 
 def test_threads_end_with_the_interpreter() -> None:

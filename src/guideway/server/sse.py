@@ -79,9 +79,10 @@ class Client:
         raise ClientLeft
 
     def close(self) -> None:
-        """End the task."""
-        if self._watch is not None:
-            self._watch.cancel()
+        """End the task, and release it: its exception refers to this object."""
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.cancel()
 
     async def _wait(self) -> None:
         with suppress(Exception):  # a connection that cannot be read counts as closed

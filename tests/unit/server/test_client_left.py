@@ -1,6 +1,8 @@
 """Work for a client ends when the client disconnects."""
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -62,3 +64,25 @@ def test_other_cancellations_are_not_those_of_the_client() -> None:
         client.close()
 
     asyncio.run(run())
+
+
+def test_a_closed_client_is_deleted_without_the_garbage_collector() -> None:
+    """It refers to the connection of its request."""
+
+    async def run() -> None:
+        async def receive() -> Any:
+            await asyncio.Event().wait()
+
+        client = Client(receive)
+        await client.unless_left(asyncio.sleep(0.01))
+        client.close()
+        known = weakref.ref(client)
+        del client
+        await asyncio.sleep(0.01)  # the task ends
+        assert known() is None
+
+    gc.disable()
+    try:
+        asyncio.run(run())
+    finally:
+        gc.enable()

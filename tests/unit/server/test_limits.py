@@ -279,13 +279,14 @@ def test_a_model_that_cannot_be_loaded_is_named() -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it collects what other tests left
 def test_loaded_objects_are_frozen_before_the_first_request(tiny: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full garbage collection of modules and models would stop all rounds for 0.1 s."""
+    """A full garbage collection of modules and models would stop all rounds for 0.1 s. Others are rarer, too."""
     import gc
 
     import uvicorn
     from starlette.testclient import TestClient
 
     from guideway.server import FixedModels, serve
+    from guideway.server.serving import FULL_AFTER
 
     frozen = dict[str, int]()
 
@@ -293,11 +294,15 @@ def test_loaded_objects_are_frozen_before_the_first_request(tiny: Model, monkeyp
         with TestClient(self.config.app) as client:
             wait_until(lambda: client.get("/ready").status_code == 200)
             frozen["ready"] = gc.get_freeze_count()
+            frozen["full after"] = gc.get_threshold()[2]
 
     monkeypatch.setattr(uvicorn.Server, "run", run)
     gc.unfreeze()
+    before = gc.get_threshold()
     serve(FixedModels({"tiny": tiny}), port=0, quiet=True)
     assert frozen["ready"] > 10_000
+    assert frozen["full after"] == FULL_AFTER
+    assert gc.get_threshold() == before
     assert gc.get_freeze_count() == 0
     gc.freeze()  # objects that others froze stay frozen
     serve(FixedModels({"tiny": tiny}), port=0, quiet=True)
