@@ -146,7 +146,8 @@ class RemoteReply:
     async def astream(self, values: bool) -> AsyncIterator[Any]:
         if values:
             raise TypeError("a chat with a model served by an API streams text, not values")
-        found = await self.arun()  # `GeneratingModel.astream` yields only text; the result is needed too
+        # `GeneratingModel.astream` yields only text and gives no result, but `result` must return one
+        found = await self.arun()
         yield found.text
 
     @property

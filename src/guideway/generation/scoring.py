@@ -28,7 +28,7 @@ class Score:
         logprob: The log-probability of its tokens after the prompt, under the model; with `end=True`, of its tokens
             followed by any end token.
         probability: Its probability among the options: exp(logprob), normalised over them.
-        tokens: Its ids, with the first end token of the tokenizer if `end=True`.
+        tokens: Its ids, with the first end token of the tokenizer if `end=True`; empty for a model served by an API.
     """
 
     option: str

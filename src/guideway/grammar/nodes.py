@@ -119,7 +119,7 @@ class Object:
     The keys of `properties` and `open` are disjoint languages. No key occurs twice.
 
     Attributes:
-        punctuation: The fixed texts.
+        punctuation: The brackets and separators.
         properties: Entries that occur at most once each.
         open: Classes of entries of which any number may occur (additional properties).
         ordered: True: the entries of `properties` are in the given order, and those of `open` follow. False: any order.
@@ -148,14 +148,15 @@ class Array:
     """A JSON array, or a similar list of items.
 
     Attributes:
-        punctuation: The fixed texts.
+        punctuation: The brackets and separators.
         prefix: The values of the first items, one for each item.
-        rest: The value of every later item; None: there are no later items.
+        rest: The value of every item after those of `prefix`; None: there are none.
         minimum: The minimum number of items.
         maximum: The maximum number of items; None: no maximum.
         unique: Whether no two items may be equal as JSON values, in any spelling.
-        counts: For bit j of the marks: the minimum and the maximum (None: no maximum) number of items that mark it. If
-            there is a maximum, the languages of the alternatives of an item must be disjoint. This is not checked.
+        counts: Pair j has the minimum and the maximum (None: no maximum) number of array items that mark bit j (see
+            `Marked.marks`). If there is a maximum, the languages of the alternatives of an array item must be disjoint.
+            This is not checked.
     """
 
     punctuation: Punctuation

@@ -213,15 +213,17 @@ def json_of(constraint: Constraint[Any]) -> JsonSchema | None:
 
 
 def any_spelling(json_schema: JsonSchema) -> Constraint[Any] | None:
-    """Return a constraint with the same schema that allows every JSON spelling; None if `JsonSchema` refuses it."""
+    """Return `exact_schema` of the schema of a constraint, with the constraint as `like`."""
     return exact_schema(json_schema._document, json_schema)
 
 
 def exact_schema(document: Any, like: JsonSchema | None = None) -> Constraint[Any] | None:
-    """Return a constraint with a schema that allows every JSON spelling; None if `JsonSchema` refuses it.
+    """Return a `JsonSchema` that allows every JSON spelling of the values of a schema.
 
-    `like`: a constraint whose arguments `formats`, `dialect` and `resources` are used, and its source text; None: the
-    defaults are used.
+    None if it raises a `ConstraintError`.
+
+    `like`: a constraint from which `formats`, `dialect`, `resources` and the source text of verbatim strings are taken.
+    None: `formats` is "annotate", and there are none of the others.
     """
     options = {} if like is None else like._options()
     try:

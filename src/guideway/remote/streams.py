@@ -206,9 +206,10 @@ def ask(adapter: Adapter, request: Request, kind: str, option: str, limit: RateL
 
 
 def _paused(limit: RateLimit, error: Exception, problem: Exception) -> None:
-    """Pass the limits in the headers of an error response, such as Retry-After, to `limit`.
+    """Pass to `limit` what an error response says: how many requests and tokens are left, and how long to wait.
 
-    `problem` is the exception of the SDK, `error` the error of Guideway for it.
+    `problem` is the exception of the SDK; the headers of its response are read. `error` is the error of Guideway for
+    it; its `retry_after` is the time to wait.
     """
     limit.observe(get(problem, "response", "headers"))
     seconds = getattr(error, "retry_after", None)

@@ -185,7 +185,8 @@ class Expander(SchemaGraph):
         self._negations: dict[int, list[Choice]] = {}
         self._unevaluated: dict[tuple[int, bool | None], list[Choice]] = {}
         self._stripped: dict[int, int] = {}
-        self._composite_assertions: dict[str, TypeAssertions] = {}  # by the `constant_key` of an array or object
+        # the assertions that allow only one listed array or object, by its `constant_key`
+        self._composite_assertions: dict[str, TypeAssertions] = {}
 
     def alternatives(self, conjunction: Conjunction) -> list[TypeAssertions]:
         """Return the disjunctive normal form of a conjunction: a value meets it if it meets one of the alternatives.

@@ -1,7 +1,7 @@
 """Lowers conjunctions to grammar nodes, with an explicit worklist instead of recursion.
 
-An object becomes an `Object` node. It has properties for the keys that assertions name or finite tests list, and
-open properties for the key classes of the other keys. Key classes with equal values share an open property.
+An object becomes an `Object` node. Each allowed key that assertions name or finite tests list has a property. The key
+classes of the other keys have open properties. Key classes with equal values share an open property.
 """
 
 from __future__ import annotations
@@ -318,10 +318,10 @@ class ObjectLowering:
         return ((self._serial, conjunction), language)
 
     def _names(self, part: ObjectAssertions, tests: Tests) -> dict[str, Any]:
-        """Return the keys that are lowered one by one: those that assertions name, and those that finite tests list.
+        """Return the keys that belong to no key class: those that assertions name, and those that finite tests list.
 
-        A finite test is one whose keys `finite_texts` lists. Its language in `tests` is replaced by `Literals`. The
-        values of the returned dict have no meaning.
+        They include keys that must be absent. A finite test is one whose keys `finite_texts` lists. In `tests`, its
+        language is replaced by the `Literals` of these keys. Only the keys of the returned dict have a meaning.
         """
         named = self._named.get(part.rule_sets)
         if named is None:

@@ -88,7 +88,7 @@ def any_scalar(style: Style) -> Leaf:
 
 @cached(256)
 def any_key(style: Style) -> Regular:
-    """Return the language of all object keys."""
+    """Return the language of all object keys in a style: every JSON string, with its quotes and the style's escapes."""
     return shared(style.quoted(ANY_TEXT))
 
 

@@ -32,7 +32,11 @@ _SOME = Repeat(ANY_CHAR, 1, None)
 
 
 def is_never(symbol: object) -> bool:
-    """Return whether a symbol is an expression without alternatives, and so derives no text."""
+    """Return whether a symbol is a `Union` without parts or a `Literals` without texts.
+
+    These derive no text, not even the empty one. Only the form is tested: the result is False for other symbols that
+    derive no text.
+    """
     return isinstance(symbol, (Union, Literals)) and not (symbol.parts if isinstance(symbol, Union) else symbol.texts)
 
 

@@ -58,7 +58,11 @@ class Terminals:
         return list(self._patterns)
 
     def place(self, name: str) -> str | None:
-        """Return the position of a definition, as `Reader.place` does; None: the grammar does not define this name."""
+        """Return the position of the definition of a terminal, as `Reader.place` does.
+
+        None: the grammar text does not define a terminal with this name. These are literals, ranges, rules, and
+        imported terminals without `%override` or `%extend`.
+        """
         return self._reader.place(self._defined[name].at) if name in self._defined else None
 
     def at(self, name: str) -> int:

@@ -210,8 +210,8 @@ class Steps:
     def _ways_from(self, accepted: Accepted, pending: Pending, name: str, *, ignored: bool = False) -> _Ways:
         made = []
         for scanner in self._scanners.of(accepted)[name]:
-            # Lark decides by the scanner's terminal whether a match is ignored, before it compares the match with
-            # keywords.
+            # Lark first decides by the name of the scanner whether a match is ignored, and only then compares it with
+            # the keywords. So the match of an ignored terminal never becomes a keyword.
             if ignored != (scanner.name in self._ignored):
                 continue
             number = -1 if scanner.name == name else scanner.keywords.index(name)
