@@ -7,7 +7,7 @@ from typing import Literal
 
 from guideway.constraints.captures import IGNORED, Rules
 from guideway.constraints.embed import term_of
-from guideway.constraints.rules import RuleConstraint
+from guideway.constraints.rules import RuleConstraint, already_defined
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.lark.contextual import split_by_context
 from guideway.frontends.cfg.lark.contextual_lexer import Split
@@ -97,8 +97,7 @@ class Lark(RuleConstraint):
             if name in used:
                 rules.append(Rule(name, with_gap(Text(terminals.language(name))), terminals.place(name)))
         rules += [Rule(name, with_gap(Text(special_of(name))), reader.place(at)) for name, at in reader.special.items()]
-        taken = {rule.name for rule in rules}
-        rules += [Rule(name, with_gap(term_of(part))) for name, part in self.parts.items() if name not in taken]
+        rules += [Rule(name, with_gap(term_of(part))) for name, part in self.parts.items()]
         if self.lexer == "contextual":
             pieces = {rule.name: rule.term.source for rule in rules if isinstance(rule.term, Text)}
             self._splits = [split_by_context(reader, terminals, start or "start", self.parts, pieces)]
@@ -115,7 +114,7 @@ class Lark(RuleConstraint):
         simpler rules of `_read` are then exact.
         """
         texts = {name: terminals.language(name) for name in terminals.names if name in used}
-        regular = {name: part.regular() for name, part in self.parts.items() if name not in texts}
+        regular = {name: part.regular() for name, part in self.parts.items()}
         texts |= {name: language for name, language in regular.items() if language is not None}
         names = [f"%ignore {number}" for number in range(len(reader.ignored))]
         ignored = [terminals.preferred(name) for name in names]
@@ -138,7 +137,7 @@ class Lark(RuleConstraint):
         except LimitExceededError as error:
             reader.fail(str(error), at, LimitExceededError)
         others: list[tuple[str, Term]] = [(name, Text(special_of(name))) for name in reader.special]
-        others += [(name, term_of(part)) for name, part in self.parts.items() if regular.get(name, ...) is None]
+        others += [(name, term_of(part)) for name, part in self.parts.items() if regular[name] is None]
         rules += [Rule(name, Concatenation((alone, term))) for name, term in others]
         return [*rules, Rule(_ROOT, Concatenation((Ref(start), alone)))]
 
@@ -146,6 +145,10 @@ class Lark(RuleConstraint):
         return super()._content(), self.first, self.lexer
 
     def _check_names(self, reader: LarkReader, start: str) -> None:
+        for name in self.parts:
+            found = reader.rules.get(name) or reader.terminals.get(name)
+            if found is not None or name in reader.patterns or name in reader.special:
+                raise already_defined(name, reader.place(max(self.text.find(name), 0) if found is None else found.at))
         known = {*reader.rules, *reader.terminals, *reader.patterns, *self.parts}
         for name, at in {**reader.mentioned, **reader.declared}.items():
             if name in reader.declared and name not in known:

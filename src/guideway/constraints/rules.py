@@ -13,7 +13,7 @@ from guideway.constraints.coerce import source_of
 from guideway.constraints.embed import term_of
 from guideway.constraints.known import DeferredLowering
 from guideway.constraints.mismatch import does_not_fit
-from guideway.errors import UnsatisfiableError
+from guideway.errors import InvalidConstraintError, UnsatisfiableError
 from guideway.frontends.cfg.scanner import Reader
 from guideway.grammar.cfg import Lowered, Rule, Text, lower
 from guideway.grammar.cfg.terms import parts_first
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # takes about as long. The masks of a small grammar need about a tenth of this work.
 _AHEAD = 2_000_000
 
-__all__ = ["RuleConstraint"]
+__all__ = ["RuleConstraint", "already_defined"]
 
 
 _NAME = re.compile(r"[^\W_][\w.-]*")  # the names that captures can have; none begins with "_"
@@ -125,11 +125,13 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
         """Add the constraints of `parts` to the rules, and return the names of all rules.
 
         `mentioned` maps the names that the text refers to, to their positions in the text. Raises
-        `InvalidConstraintError` if one of them is not defined.
+        `InvalidConstraintError` if one of them is not defined, or if the text defines a name of `parts`.
         """
+        for rule in rules:
+            if rule.name in self.parts:
+                raise already_defined(rule.name, rule.place)
+        rules += [Rule(name, term_of(part)) for name, part in self.parts.items()]
         names = {rule.name for rule in rules}
-        rules += [Rule(name, term_of(part)) for name, part in self.parts.items() if name not in names]
-        names.update(self.parts)
         for name, at in mentioned.items():
             if name not in names:
                 reader.fail(f"rule {name!r} is not defined; defined rules: {', '.join(sorted(names))}", at)
@@ -165,6 +167,13 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
     def __repr__(self) -> str:
         shown = self.text if len(self.text) <= 60 else self.text[:59] + "…"
         return f"{type(self).__name__}({shown!r})"
+
+
+def already_defined(name: str, place: str | None) -> InvalidConstraintError:
+    """Return the error for a name of `parts` that the text defines. `place`: the position of the definition."""
+    return InvalidConstraintError(
+        f"parts: the text already defines {name!r}; rename the part, or remove the definition", place
+    )
 
 
 def _empty_texts(rule: Rule) -> Iterator[str]:
