@@ -147,22 +147,31 @@ class Follower:
         If the text cannot be completed within `max_tokens` any more, the mask is that without `max_tokens`. After an
         error, the mask is that of `fill_end`. A new error is stored, not raised.
         """
-        try:
-            if self.error is None:
-                start, width = thread_time(), self.matcher.words
-                whole = row[:width] if width <= len(row) else np.zeros(width, np.uint32)
-                left = 0 if self.max_tokens is None else self.max_tokens - self.position
-                if left <= 0 or not self.matcher.fill_mask_within(whole, left):
-                    self.matcher.fill_mask(whole)
-                row[:width], row[width:] = whole[: len(row)], 0
-                self.finish_row(row)
-                self.is_watched = False
-                if (took := thread_time() - start) > MASK_SECONDS:
-                    self.fail(LimitExceededError(f"one mask took {took:.1f} s"))
-        except GuidewayError as error:
-            self.fail(error)
+        if self.error is None:
+            try:
+                self.fill_or_raise(row)
+            except GuidewayError as error:
+                self.fail(error)
         if self.error is not None:
             self.fill_end(row)
+
+    def fill_or_raise(self, row: Row) -> None:
+        """Do the same as `fill`, but raise an error instead of storing it. There must be no stored error.
+
+        Raises:
+            GuidewayError: The mask cannot be computed.
+            LimitExceededError: It took longer than `MASK_SECONDS`.
+        """
+        start, width = thread_time(), self.matcher.words
+        whole = row[:width] if width <= len(row) else np.zeros(width, np.uint32)
+        left = 0 if self.max_tokens is None else self.max_tokens - self.position
+        if left <= 0 or not self.matcher.fill_mask_within(whole, left):
+            self.matcher.fill_mask(whole)
+        row[:width], row[width:] = whole[: len(row)], 0
+        self.finish_row(row)
+        self.is_watched = False
+        if (took := thread_time() - start) > MASK_SECONDS:
+            raise LimitExceededError(f"one mask took {took:.1f} s")
 
     def fill_end(self, row: Row) -> None:
         """Write a mask that allows only the end tokens; without end tokens, only the stop tokens."""

@@ -40,11 +40,18 @@ class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's 
     ) -> GuidewayGrammar:
         """Return the `GuidewayGrammar` of one request.
 
-        An error of `guideway.compile` is raised and ends only that request.
+        If an error is raised, vLLM logs it with the id of the request, and ends only this request, with an error.
+
+        Raises:
+            GuidewayError: The constraint cannot be compiled, or its first mask cannot be computed.
         """
         automaton = automaton_of((request_type.name.lower(), grammar_spec), self._tokenizer)
-        follower = Follower(automaton, self._tokenizer.eos_ids, stop_token_ids=stop_token_ids or ())
-        follower.fill(np.zeros(follower.matcher.words, np.uint32))  # the first mask is often the slowest
+        ends, stops = self._tokenizer.eos_ids, stop_token_ids or ()
+        # vLLM passes the id of the request with its first tokens
+        follower = Follower(automaton, ends, stop_token_ids=stops, name="a request without output")
+        # The first mask is often the slowest. It is computed here, in a thread, so that the first step can read it from
+        # the cache.
+        follower.fill_or_raise(np.zeros(follower.matcher.words, np.uint32))
         return GuidewayGrammar(follower, self._bits, self._budget)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
