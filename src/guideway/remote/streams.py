@@ -186,6 +186,7 @@ def ask(adapter: Adapter, request: Request, kind: str, option: str, limit: RateL
     Raises:
         RemoteError: The endpoint failed.
     """
+    # Only an error is reported to `limit`: the SDK returns the parsed body of an answer, without the headers.
     try:
         with limit.slot(_estimate(request)):
             if adapter.runs_sync:

@@ -62,6 +62,7 @@ class RateLimit:
 
     In addition to the given limits, the headers of answers are obeyed: `Retry-After`, and the number of requests and
     tokens that the endpoint still allows (`x-ratelimit-remaining-requests`, `x-ratelimit-reset-requests`, and so on).
+    For `score`, only the headers of error responses are read.
 
     Args:
         requests: Requests per minute; None: no limit.
