@@ -165,7 +165,7 @@ class Loop:
         self.outbox = Outbox()
         self._guard = threading.Lock()
         self._calls: list[Call] = []
-        self._running = False  # whether the thread runs rounds, or was told to
+        self._running = False  # whether the thread runs rounds, or is about to
         self._wakes: SimpleQueue[Loop | None] | None = None  # wakes the thread; None: there is no thread
         self._deferral = Deferral()
 
