@@ -46,16 +46,16 @@ public:
     // Calls f with at most this many units: f throws Error(limit) if it needs more.
     template <class F>
     void within(std::uint64_t units, F&& f) {
-        struct Hidden {
+        struct Withheld {
             Fuel& work;
             std::uint64_t units;
-            ~Hidden() { work.rest_ += units; }
+            ~Withheld() { work.rest_ += units; }
         };
-        const Hidden hidden{*this, left() - std::min(left(), units)};
-        const std::uint64_t of_rest = std::min(hidden.units, rest_);
+        const Withheld withheld{*this, left() - std::min(left(), units)};
+        const std::uint64_t of_rest = std::min(withheld.units, rest_);
         rest_ -= of_rest;
-        left_ -= hidden.units - of_rest;
-        piece_ -= hidden.units - of_rest;
+        left_ -= withheld.units - of_rest;
+        piece_ -= withheld.units - of_rest;
         f();
     }
     void allow(std::uint64_t allowance) {

@@ -119,7 +119,7 @@ public:
         ++known_;
     }
     // Empties the index. A large one is kept: to add all items again would take more than a millisecond in one step.
-    void forget() {
+    void drop_if_small() {
         if (known_ <= kLarge) *this = {};
     }
 

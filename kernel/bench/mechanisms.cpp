@@ -142,7 +142,7 @@ Times measure(const std::shared_ptr<const Vocabulary>& vocabulary, const std::ve
             continue;  // a grammar without texts, or over a limit
         }
     const auto store = vocabulary->store();
-    times.memory = store->engine.used() + store->pool.bytes();
+    times.memory = store->engine.bytes() + store->pool.bytes();
     return times;
 }
 

@@ -594,7 +594,7 @@ private:
             if (pool_[c.entries[i].key].nullable) throw Error(ErrorKind::invalid, "an object key must not be empty text", number);
         }
         c.bounded = bounded(c);
-        for (const Entry& e : c.entries) c.misses |= e.missing != 0;
+        for (const Entry& e : c.entries) c.has_absence_marks |= e.missing != 0;
         c.direct = !c.bounded && c.fixed == n && (c.ordered || c.fixed <= 32);
         // Count, two words of marks, two words for each class, then position or bits.
         c.record_words = 3 + 2 * (n - c.fixed) + (c.ordered ? 1 : (c.fixed + 31) / 32);

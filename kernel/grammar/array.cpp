@@ -16,7 +16,7 @@ namespace guideway {
 
 namespace {
 
-enum Word : std::size_t { kItems, kHidden, kUsed };
+enum Word : std::size_t { kItems, kUnknownItems, kUsed };
 
 // The readings of the item after `count` items.
 const Readings& item_after(const AnalysedNode& k, std::uint32_t count) { return count < k.prefix.size() ? k.prefix[count] : k.rest; }
@@ -43,8 +43,8 @@ std::uint32_t Arrays::after_item(const AnalysedNode& k, std::uint32_t regs, std:
 std::uint32_t Arrays::after_unique(const AnalysedNode& k, std::uint32_t regs, std::uint32_t read_text) {
     auto& record = core_.records.draft(regs, k.record_words);
     record[kItems] = one_more(k, record[kItems]);
-    if (read_text == ReadTexts::kUnknown) ++record[kHidden];
-    else if (read_text != ReadTexts::kOther) record[kUsed] = core_.used_with(record[kUsed], read_text);
+    if (read_text == ReadTexts::kUnknown) ++record[kUnknownItems];
+    else if (read_text != ReadTexts::kIrrelevant) record[kUsed] = core_.used_with(record[kUsed], read_text);
     if (core_.records.size() >= core_.limits.max_frames)
         throw over_limit(core_.limits.max_frames, "different sets of array items", "use a smaller array");
     return core_.records.intern(record);
@@ -55,7 +55,7 @@ const std::vector<std::uint32_t>& Arrays::leaves_at(const AnalysedNode& k, std::
 }
 
 ExprId Arrays::unused(const AnalysedNode& k, std::uint32_t regs, std::uint32_t leaf) {
-    return core_.texts.without(core_.components[leaf].expr, core_.records.at(regs, k.record_words)[kUsed]);
+    return core_.used_values.without(core_.components[leaf].expr, core_.records.at(regs, k.record_words)[kUsed]);
 }
 
 bool Arrays::may_have_item(const AnalysedNode& k, std::uint32_t regs) {
@@ -68,10 +68,10 @@ bool Arrays::may_have_item(const AnalysedNode& k, std::uint32_t regs) {
             return core_.components[r.node].cost != kInfinite && after_item(k, regs, r.marks) != kNoCounters;
         });
     }
-    const std::uint32_t *const record = core_.records.at(regs, k.record_words), hidden = record[kHidden], used = record[kUsed];
+    const std::uint32_t *const record = core_.records.at(regs, k.record_words), unknown_items = record[kUnknownItems], used = record[kUsed];
     std::vector<ExprId> classes;
     for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(core_.components[leaf].expr);
-    return core_.key_lengths.has_more(classes, used, hidden);
+    return core_.key_lengths.has_more(classes, used, unknown_items);
 }
 
 bool Arrays::may_end(const AnalysedNode& k, std::uint32_t regs) {
@@ -82,10 +82,11 @@ bool Arrays::may_end(const AnalysedNode& k, std::uint32_t regs) {
 void Arrays::enter_item(const Config& c, Configs& out) {
     const AnalysedNode& k = core_.components[c.node];
     if (k.unique) {
-        if (core_.records.at(c.regs, k.record_words)[kHidden]) return out.push_back({c.node, phase_state(Phase::second), c.regs, c.parent});
+        if (core_.records.at(c.regs, k.record_words)[kUnknownItems])
+            return out.push_back({c.node, phase_state(Phase::undecided), c.regs, c.parent});
         for (std::uint32_t leaf : leaves_at(k, c.regs))
             if (const ExprId left = unused(k, c.regs, leaf); core_.pool.emptiness.is_nonempty(left))
-                out.push_back({leaf, left, ReadTexts::kStart, core_.push({c.node, phase_state(Phase::named), c.regs, c.parent})});
+                out.push_back({leaf, left, ReadTexts::kStart, core_.push({c.node, phase_state(Phase::below_leaf), c.regs, c.parent})});
         return;
     }
     for (const Reading& r : item_after(k, items_so_far(k, c.regs))) {
@@ -129,7 +130,7 @@ void Arrays::step(const Config& c, std::uint8_t byte, Configs& out, Outcome& out
         case Phase::gap:
             if (spaced) item_or(Phase::gap);
             return;
-        case Phase::second:
+        case Phase::undecided:
             for (std::uint32_t leaf : leaves_at(k, c.regs))
                 outcome.context_dependent |= core_.pool.dfa.derivative(unused(k, c.regs, leaf), byte) != kNone;
             return;
@@ -137,7 +138,8 @@ void Arrays::step(const Config& c, std::uint8_t byte, Configs& out, Outcome& out
             if (spaced) out.push_back(c);
             if (takes(punctuation.comma, 0, byte)) {
                 // An item of unknown text may belong to the prefix: whether another distinct item exists is not known here.
-                if (k.unique && !k.prefix.empty() && core_.records.at(c.regs, k.record_words)[kHidden]) outcome.context_dependent = true;
+                if (k.unique && !k.prefix.empty() && core_.records.at(c.regs, k.record_words)[kUnknownItems])
+                    outcome.context_dependent = true;
                 else if (may_have_item(k, c.regs)) comma_from(0);
             }
             if (takes(punctuation.close, 0, byte) && may_end(k, c.regs)) close_from(0);
@@ -149,12 +151,12 @@ void Arrays::step(const Config& c, std::uint8_t byte, Configs& out, Outcome& out
 }
 
 // As `ObjectRules::watched_keys`; an item with its comma has at least two bytes.
-std::uint32_t Arrays::watched_items(const Config& named, std::uint32_t further) {
-    const AnalysedNode& k = core_.components[named.node];
-    const auto record = core_.records.copy(named.regs, k.record_words);
-    if (record[kHidden]) return kAllTexts;
+std::uint32_t Arrays::watched_items(const Config& frame, std::uint32_t further) {
+    const AnalysedNode& k = core_.components[frame.node];
+    const auto record = core_.records.copy(frame.regs, k.record_words);
+    if (record[kUnknownItems]) return kAllTexts;
     std::vector<ExprId> classes;
-    for (std::uint32_t leaf : leaves_at(k, named.regs)) classes.push_back(core_.components[leaf].expr);
+    for (std::uint32_t leaf : leaves_at(k, frame.regs)) classes.push_back(core_.components[leaf].expr);
     const std::size_t count = k.minimum - std::min(k.minimum, record[kItems]) + std::size_t{2} + further / 2;
     return core_.key_lengths.texts(classes, record[kUsed], count);
 }
@@ -168,11 +170,11 @@ std::uint32_t Arrays::items_cost(const AnalysedNode& k, std::uint32_t regs) {
         const auto record = core_.records.copy(regs, k.record_words);
         std::vector<ExprId> classes;
         for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(core_.components[leaf].expr);
-        const std::size_t wanted = k.minimum - count + record[kHidden];  // items of unknown text may be the shortest
+        const std::size_t wanted = k.minimum - count + record[kUnknownItems];  // items of unknown text may be the shortest
         const auto lengths = core_.key_lengths.of(classes, record[kUsed], wanted);
         if (lengths.size() < wanted) return kInfinite;
         std::uint32_t total = 0;
-        for (std::size_t i = record[kHidden]; i < wanted; ++i) total = sum(total, sum(lengths[i], comma));
+        for (std::size_t i = record[kUnknownItems]; i < wanted; ++i) total = sum(total, sum(lengths[i], comma));
         return total;
     }
     const auto known = static_cast<std::uint32_t>(k.prefix.size());
@@ -189,11 +191,11 @@ std::uint32_t Arrays::item_and_rest(const AnalysedNode& k, std::uint32_t regs) {
     std::uint32_t least = kInfinite;
     if (k.unique) {
         const auto record = core_.records.copy(regs, k.record_words);
-        if (const std::uint32_t hidden = record[kHidden]) {  // items of unknown text may be the shortest
+        if (const std::uint32_t unknown_items = record[kUnknownItems]) {  // items of unknown text may be the shortest
             std::vector<ExprId> classes;
             for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(core_.components[leaf].expr);
-            const auto lengths = core_.key_lengths.of(classes, record[kUsed], hidden + 1);
-            if (lengths.size() > hidden) least = lengths[hidden];
+            const auto lengths = core_.key_lengths.of(classes, record[kUsed], unknown_items + 1);
+            if (lengths.size() > unknown_items) least = lengths[unknown_items];
         } else {
             for (std::uint32_t leaf : leaves_at(k, regs))
                 if (const ExprId left = unused(k, regs, leaf); core_.pool.emptiness.is_nonempty(left))
@@ -220,7 +222,7 @@ std::uint32_t Arrays::cost(const Config& c) {
         case Phase::open: return sum(first(), length(k.punctuation->open) - rest);
         case Phase::first: return first();
         case Phase::gap: return sum(item_and_rest(k, c.regs), close);
-        case Phase::named: return sum(items_cost(k, after_unique(k, c.regs, ReadTexts::kUnknown)), close);
+        case Phase::below_leaf: return sum(items_cost(k, after_unique(k, c.regs, ReadTexts::kUnknown)), close);
         case Phase::after: return sum(items_cost(k, c.regs), close);
         case Phase::comma: return sum(sum(item_and_rest(k, c.regs), close), comma - rest);
         case Phase::close: return close - rest;

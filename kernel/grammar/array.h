@@ -24,7 +24,7 @@ public:
     bool may_end(const AnalysedNode& k, std::uint32_t regs);
     void enter_item(const Config& c, Configs& out);
     std::uint32_t after_unique(const AnalysedNode& k, std::uint32_t regs, std::uint32_t read_text);
-    std::uint32_t watched_items(const Config& named, std::uint32_t further);
+    std::uint32_t watched_items(const Config& frame, std::uint32_t further);
 
 private:
     std::uint32_t items_so_far(const AnalysedNode& k, std::uint32_t regs);

@@ -210,7 +210,7 @@ ExprId CompositeLanguage::later(Build build, std::uint32_t shortest, const ByteS
     if (digits > kMaxDigits) throw over_limit(kMaxDigits, "digits in the numbers of unique items", "use bounds with fewer digits");
     const auto number = static_cast<std::uint32_t>(machines_.size());
     const auto id = static_cast<std::uint32_t>(states_.size());
-    bytes_ += sizeof(Walker) + sizeof(Late);
+    bytes_ += sizeof(OwnedMachine) + sizeof(Late);
     machines_.push_back(
         {nullptr, nullptr, false, digits + kExponent, 1, 0, std::make_unique<Late>(Late{std::move(build), shortest, first, {}}), id});
     states_.push_back({number & 0x7fffffff, false, static_cast<std::uint32_t>(configs_.size())});
@@ -226,7 +226,7 @@ Machine& CompositeLanguage::machine_of(std::uint32_t number) {
     auto machine = std::make_unique<Machine>(AnalysedNodes(std::move(components)), root, pool_, *tables);
     Configs configs;
     machine->start(configs);
-    Walker& made = machines_[number];
+    OwnedMachine& made = machines_[number];
     made.tables = std::move(tables);
     made.machine = std::move(machine);
     made.late->configs = std::move(configs);
@@ -299,7 +299,7 @@ std::uint32_t CompositeLanguage::shortest(std::uint32_t state) {
     Machine& machine = machine_of(states_[state].machine);
     Configs at = configs(state), next;
     std::uint32_t bytes = 0;
-    if (!machine.recalls()) {
+    if (!machine.cost_is_upper_bound()) {
         bytes = kInfinite;
         for (const Config& c : at) bytes = std::min(bytes, machine.cost(c));
         return bytes;

@@ -67,7 +67,7 @@ public:
 
 private:
     struct Late;
-    struct Walker {
+    struct OwnedMachine {
         std::unique_ptr<MachineTables> tables;
         std::unique_ptr<Machine> machine;
         bool single;                      // it has one value
@@ -91,7 +91,7 @@ private:
     void count_stored(std::uint32_t machine);
 
     ExprPool& pool_;
-    std::vector<Walker> machines_;
+    std::vector<OwnedMachine> machines_;
     std::vector<State> states_;
     std::vector<Config> configs_;
     InternTable ids_;  // of states, by machine and configurations

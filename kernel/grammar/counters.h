@@ -49,12 +49,12 @@ private:
 // is empty; text 2 represents all texts that no later result depends on.
 class ReadTexts {
 public:
-    static constexpr std::uint32_t kUnknown = 0, kStart = 1, kOther = 2;
+    static constexpr std::uint32_t kUnknown = 0, kStart = 1, kIrrelevant = 2;
 
     explicit ReadTexts(DroppableIndex& index) : index_(index) {}
 
     std::uint32_t push(std::uint32_t read_text, std::string_view more) {
-        if (read_text == kUnknown || read_text == kOther) return read_text;
+        if (read_text == kUnknown || read_text == kIrrelevant) return read_text;
         const auto hash = [](std::uint32_t before, std::string_view added) { return mix(before, std::hash<std::string_view>{}(added)); };
         const auto hash_of = [&](std::uint32_t id) { return hash(nodes_[id].before, added(nodes_[id])); };
         const auto same = [&](std::uint32_t id) { return nodes_[id].before == read_text && added(nodes_[id]) == more; };
@@ -69,7 +69,7 @@ public:
     }
     std::string text(std::uint32_t read_text) const {
         std::vector<std::uint32_t> pieces;
-        for (; read_text > kOther; read_text = nodes_[read_text].before) pieces.push_back(read_text);
+        for (; read_text > kIrrelevant; read_text = nodes_[read_text].before) pieces.push_back(read_text);
         std::string made;
         for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) made += added(nodes_[*piece]);
         return made;
@@ -84,7 +84,7 @@ private:
     std::string_view added(const Node& node) const { return std::string_view(text_).substr(node.begin, node.size); }
 
     DroppableIndex& index_;
-    std::vector<Node> nodes_ = std::vector<Node>(kOther + 1);  // the first three are the special texts
+    std::vector<Node> nodes_ = std::vector<Node>(kIrrelevant + 1);  // the first three are the special texts
     std::string text_;
 };
 

@@ -225,7 +225,7 @@ Gss::Gss(MachineCore& core, Machine& machine, std::uint32_t root) : core_(core),
     ranked_.assign(after.rbegin(), after.rend());
     topological_rank_.resize(core_.components.size());
     for (std::uint32_t i = 0; i < ranked_.size(); ++i) topological_rank_[ranked_[i]] = i;
-    waiting_.resize(core_.components.size());
+    scheduled_.resize(core_.components.size());
 }
 
 // The frame that unites all of these. Frames that differ only in their predecessors are merged above the united
@@ -271,17 +271,17 @@ std::uint32_t Gss::unite(const std::vector<std::uint32_t>& frames, unsigned dept
 }
 
 void Gss::enter(std::uint32_t node, std::uint32_t frame, Configs& out) {
-    wait(node, frame, -1);
-    close(-1, out);
+    schedule(node, frame, -1);
+    enter_scheduled(-1, out);
 }
 
 void Gss::resume(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
-    end(frame, read_text, out);
-    close(-1, out);
+    continue_at(frame, read_text, out);
+    enter_scheduled(-1, out);
 }
 
 // Adds the configurations that continue at a frame: rests of sequences to `sequences_`, others, which need not be entered, to `out`.
-void Gss::end(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
+void Gss::continue_at(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
     const auto one = [&](std::uint32_t id) {
         const Config& at = core_.frames[id];
         if (core_.is_sequence(at)) sequences_.push_back(at);
@@ -300,10 +300,10 @@ void Gss::end(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
 }
 
 // Adds a node to the worklist, to be entered above a frame, if it can begin with the byte (-1: any).
-void Gss::wait(std::uint32_t node, std::uint32_t frame, int byte) {
+void Gss::schedule(std::uint32_t node, std::uint32_t frame, int byte) {
     const AnalysedNode& c = core_.components[node];
     if (byte >= 0 && !c.nullable && !c.first.contains(static_cast<std::uint8_t>(byte))) return;
-    auto& frames = waiting_[topological_rank_[node]];
+    auto& frames = scheduled_[topological_rank_[node]];
     if (frames.empty()) {
         worklist_.push_back(topological_rank_[node]);
         std::push_heap(worklist_.begin(), worklist_.end(), std::greater<>());
@@ -311,17 +311,17 @@ void Gss::wait(std::uint32_t node, std::uint32_t frame, int byte) {
     frames.push_back(frame);
 }
 
-void Gss::wait_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame, int byte) {
+void Gss::schedule_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame, int byte) {
     const AnalysedNode& c = core_.components[node];
-    wait(c.parts[part], part + 1 == c.parts.size() ? frame : core_.push({node, part + 1, 0, frame}), byte);
+    schedule(c.parts[part], part + 1 == c.parts.size() ? frame : core_.push({node, part + 1, 0, frame}), byte);
 }
 
 // Sequences that continue with the same part continue above one frame.
-void Gss::wait_sequences(int byte) {
+void Gss::schedule_sequences(int byte) {
     if (sequences_.size() == 1) {
         const Config at = sequences_[0];
         sequences_.clear();
-        return wait_part(at.node, at.state, at.parent, byte);
+        return schedule_part(at.node, at.state, at.parent, byte);
     }
     Configs ended;
     ended.swap(sequences_);
@@ -332,14 +332,14 @@ void Gss::wait_sequences(int byte) {
         const Config at = ended[i];
         frames.clear();
         for (; i < ended.size() && ended[i].node == at.node && ended[i].state == at.state; ++i) frames.push_back(ended[i].parent);
-        wait_part(at.node, at.state, unite(frames), byte);
+        schedule_part(at.node, at.state, unite(frames), byte);
     }
 }
 
-// Enters all waiting nodes, in topological order.
-void Gss::close(int byte, Configs& out) {
+// Enters all scheduled nodes, in topological order.
+void Gss::enter_scheduled(int byte, Configs& out) {
     try {
-        wait_sequences(byte);
+        schedule_sequences(byte);
         std::vector<std::uint32_t>& frames = scratch_.frames;
         while (!worklist_.empty()) {
             core_.pool.fuel().spend(kTurnWork);
@@ -347,31 +347,31 @@ void Gss::close(int byte, Configs& out) {
             const std::uint32_t rank = worklist_.back(), node = ranked_[rank];
             worklist_.pop_back();
             frames.clear();
-            frames.swap(waiting_[rank]);
+            frames.swap(scheduled_[rank]);
             const std::uint32_t frame = unite(frames);
             const AnalysedNode& c = core_.components[node];
             switch (c.kind) {
                 case NodeKind::leaf:
-                    if (c.expr == kEmpty) end(frame, ReadTexts::kUnknown, out);
+                    if (c.expr == kEmpty) continue_at(frame, ReadTexts::kUnknown, out);
                     else if (core_.pool.emptiness.is_nonempty(c.expr)) out.push_back({node, c.expr, 0, frame});
                     break;
                 case NodeKind::sequence:
-                    if (c.parts.empty()) end(frame, ReadTexts::kUnknown, out);
-                    else wait_part(node, 0, frame, byte);
+                    if (c.parts.empty()) continue_at(frame, ReadTexts::kUnknown, out);
+                    else schedule_part(node, 0, frame, byte);
                     break;
                 case NodeKind::alternative:
-                    for (std::uint32_t part : c.parts) wait(part, frame, byte);
+                    for (std::uint32_t part : c.parts) schedule(part, frame, byte);
                     break;
                 case NodeKind::number: break;
                 case NodeKind::object:
                 case NodeKind::array: out.push_back({node, phase_state(Phase::open), 0, frame}); break;
             }
-            if (!sequences_.empty()) wait_sequences(byte);
+            if (!sequences_.empty()) schedule_sequences(byte);
             core_.check_heads(out.size(), node);
         }
     } catch (...) {  // the next call must begin without pending work
         sequences_.clear();
-        for (std::uint32_t rank : worklist_) waiting_[rank].clear();
+        for (std::uint32_t rank : worklist_) scheduled_[rank].clear();
         worklist_.clear();
         throw;
     }
@@ -395,8 +395,8 @@ void Gss::join(Configs& configs) {
 }
 
 void Gss::resume_all(const std::vector<std::uint32_t>& frames, Configs& out) {
-    for (std::uint32_t frame : frames) end(frame, ReadTexts::kUnknown, out);
-    close(-1, out);
+    for (std::uint32_t frame : frames) continue_at(frame, ReadTexts::kUnknown, out);
+    enter_scheduled(-1, out);
     join(out);
 }
 
@@ -435,9 +435,9 @@ Outcome Gss::step(const Configs& from, std::uint8_t byte, Configs& out) {
     }
     if (!before.empty() || !waiting.empty()) {
         entered.clear();
-        for (auto [frame, read_text] : before) end(frame, read_text, entered);
+        for (auto [frame, read_text] : before) continue_at(frame, read_text, entered);
         sequences_.insert(sequences_.end(), waiting.begin(), waiting.end());
-        close(byte, entered);
+        enter_scheduled(byte, entered);
         join(entered);
         for (const Config& c : entered) {
             if (core_.is_leaf(c) && !core_.pool[c.state].nullable) take(c);
@@ -445,14 +445,14 @@ Outcome Gss::step(const Configs& from, std::uint8_t byte, Configs& out) {
         }
     }
     if (!after.empty()) {  // rests of sequences are entered with the next byte
-        for (auto [frame, read_text] : after) end(frame, read_text, out);
+        for (auto [frame, read_text] : after) continue_at(frame, read_text, out);
         out.insert(out.end(), sequences_.begin(), sequences_.end());
         sequences_.clear();
     }
     deferring.reset();
     if (!deferred_.empty()) {
-        for (const auto& [node, frame] : deferred_) wait(node, frame, -1);
-        close(-1, out);
+        for (const auto& [node, frame] : deferred_) schedule(node, frame, -1);
+        enter_scheduled(-1, out);
     }
     join(out);
     core_.check_heads(out.size());
@@ -461,7 +461,7 @@ Outcome Gss::step(const Configs& from, std::uint8_t byte, Configs& out) {
 
 void Gss::enter_rest(const Config& c, Configs& out) {
     sequences_.push_back(c);
-    close(-1, out);
+    enter_scheduled(-1, out);
 }
 
 bool Gss::may_skip_rest(const Config& c) const {

@@ -35,18 +35,18 @@ public:
 
 private:
     std::uint32_t unite(const std::vector<std::uint32_t>& frames, unsigned depth = 0);
-    void end(std::uint32_t frame, std::uint32_t read_text, Configs& out);
-    void wait(std::uint32_t node, std::uint32_t frame, int byte);
-    void wait_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame, int byte);
-    void wait_sequences(int byte);
-    void close(int byte, Configs& out);  // `byte`: only configurations that can begin with it; -1: all
+    void continue_at(std::uint32_t frame, std::uint32_t read_text, Configs& out);
+    void schedule(std::uint32_t node, std::uint32_t frame, int byte);
+    void schedule_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame, int byte);
+    void schedule_sequences(int byte);
+    void enter_scheduled(int byte, Configs& out);  // `byte`: only configurations that can begin with it; -1: all
     void join(Configs& configs);
 
     MachineCore& core_;
     Machine& machine_;
     bool used_ = false, defers_ = false;
-    std::vector<std::uint32_t> topological_rank_, ranked_, worklist_;  // worklist_: a heap of the ranks of waiting nodes
-    std::vector<std::vector<std::uint32_t>> waiting_;                  // by rank: the frames above which the node is to be entered
+    std::vector<std::uint32_t> topological_rank_, ranked_, worklist_;  // worklist_: a heap of the ranks of scheduled nodes
+    std::vector<std::vector<std::uint32_t>> scheduled_;                // by rank: the frames above which the node is to be entered
     std::unordered_map<std::uint32_t, std::uint32_t> gss_node_ids_;    // by the record of the united frames
     unsigned factored_ = 0;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> deferred_;          // nodes and the frames above which they are to be entered

@@ -18,7 +18,8 @@ constexpr std::uint64_t kStepWork = 5;  // units of work for a configuration
 Machine::Machine(AnalysedNodes components, std::uint32_t root, ExprPool& pool, MachineTables& tables, MachineLimits limits)
     : core_(std::move(components), pool, tables, limits), root_(root), object_rules_(core_), object_steps_(core_, *this, object_rules_),
       arrays_(core_, *this), gss_(core_, *this, root) {
-    for (std::uint32_t i = 0; i < size(); ++i) recalls_ |= (component(i).bounded && !component(i).open_leaf.empty()) || component(i).unique;
+    for (std::uint32_t i = 0; i < size(); ++i)
+        cost_is_upper_bound_ |= (component(i).bounded && !component(i).open_leaf.empty()) || component(i).unique;
 }
 
 void Machine::start(Configs& out) {
@@ -70,7 +71,7 @@ void Machine::resume(std::uint32_t frame, Configs& out, std::uint32_t read_text)
 
 void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t read_text) {
     const Config at = core_.frames[frame];
-    if (at.node != kDone && phase_of(at.state) == Phase::named) {
+    if (at.node != kDone && phase_of(at.state) == Phase::below_leaf) {
         const AnalysedNode& k = core_.components[at.node];
         if (k.kind == NodeKind::array)
             return out.push_back({at.node, phase_state(Phase::after), arrays_.after_unique(k, at.regs, read_text), at.parent});
@@ -105,8 +106,9 @@ bool Machine::step_inside(Configs& configs, std::string_view text) {
     made.clear();
     for (const Config& c : configs) {
         const bool leaf = core_.is_leaf(c);
-        const bool name = !leaf && c.node != kDone && core_.components[c.node].kind == NodeKind::object && phase_of(c.state) == Phase::key;
-        if (!leaf && !(name && core_.pool[rest_of(c.state)].op == Op::strings)) return false;
+        const bool in_fixed_key =
+            !leaf && c.node != kDone && core_.components[c.node].kind == NodeKind::object && phase_of(c.state) == Phase::key;
+        if (!leaf && !(in_fixed_key && core_.pool[rest_of(c.state)].op == Op::strings)) return false;
         const ExprId next = leaf ? leaf_after(c, text) : core_.pool.dfa.derivative_by(rest_of(c.state), text);
         if (next == kUnknownExpr || next == kEmpty) return false;
         if (next == kNone) continue;
@@ -130,7 +132,8 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
             if (next != kNone) leaf_becomes(config, next, {reinterpret_cast<const char*>(&byte), 1}, out);
             return;
         }
-    } else if (config.node != kDone && core_.components[config.node].kind == NodeKind::object && phase_of(config.state) != Phase::named) {
+    } else if (config.node != kDone && core_.components[config.node].kind == NodeKind::object &&
+               phase_of(config.state) != Phase::below_leaf) {
         object_steps_.step(config, byte, out, todo_, outcome);
         core_.check_heads(out.size(), config.node);
         return;
@@ -231,9 +234,9 @@ ByteSet Machine::begins(const Config& c) {
 }
 
 // Whether the result of a key or item depends on its text: it may be a text that a shortest completion uses.
-bool Machine::matters(std::uint32_t frame, std::uint32_t read_text, std::uint32_t further) {
+bool Machine::is_text_relevant(std::uint32_t frame, std::uint32_t read_text, std::uint32_t further) {
     const Config at = core_.frames[frame];
-    if (at.node == kGssNode || at.node == kDone || phase_of(at.state) != Phase::named) return true;
+    if (at.node == kGssNode || at.node == kDone || phase_of(at.state) != Phase::below_leaf) return true;
     auto found = watched_.find(frame);
     if (found == watched_.end()) {
         const bool keys = core_.components[at.node].kind == NodeKind::object;
@@ -243,7 +246,7 @@ bool Machine::matters(std::uint32_t frame, std::uint32_t read_text, std::uint32_
     }
     if (found->second == kAllTexts) return true;
     const std::string text = core_.read_texts.text(read_text);
-    ExprId state = core_.texts.expr(found->second);
+    ExprId state = core_.used_values.expr(found->second);
     for (auto b = text.begin(); state != kNone && b != text.end(); ++b)
         state = core_.pool.dfa.derivative(state, static_cast<std::uint8_t>(*b));
     return state != kNone;
@@ -251,11 +254,11 @@ bool Machine::matters(std::uint32_t frame, std::uint32_t read_text, std::uint32_
 
 // If a text is no prefix of one of the shortest unused texts, these all stay unused. Shortest completions, and their costs, use
 // only these.
-void Machine::settle(Configs& configs, std::uint32_t further) {
+void Machine::drop_irrelevant_texts(Configs& configs, std::uint32_t further) {
     bool changed = false;
     for (Config& c : configs) {
-        if (c.regs <= ReadTexts::kOther || !core_.is_leaf(c) || matters(c.parent, c.regs, further)) continue;
-        c.regs = ReadTexts::kOther;
+        if (c.regs <= ReadTexts::kIrrelevant || !core_.is_leaf(c) || is_text_relevant(c.parent, c.regs, further)) continue;
+        c.regs = ReadTexts::kIrrelevant;
         changed = true;
     }
     if (!changed || configs.size() == 1) return;

@@ -11,7 +11,7 @@
 // can represent several. These parts share the tables of machine_core.h.
 //
 // Where a key may begin, there is one configuration for the trie of fixed keys, and for each class of open keys a leaf above a
-// frame of the object in `Phase::named`. The register of such a leaf is its read text; earlier keys of the object are excluded
+// frame of the object in `Phase::below_leaf`. The register of such a leaf is its read text; earlier keys of the object are excluded
 // from the leaf's expression. When the leaf ends, the frame adds the text to the object's register
 // (`ObjectRules::after_key`). Cached results of leaves in masks do not depend on the read text, and a walk from another state
 // than the start of a leaf does not know it. If a mask continues after these, the text is unknown, and tokens that depend on it
@@ -49,7 +49,7 @@ public:
     // Steps in place by a byte that stays in a leaf whose text is not recorded. Returns false in other cases; then nothing has
     // changed.
     bool step_within(Config& c, std::uint8_t byte) {
-        if (!core_.is_leaf(c) || (c.regs != ReadTexts::kUnknown && c.regs != ReadTexts::kOther)) return false;
+        if (!core_.is_leaf(c) || (c.regs != ReadTexts::kUnknown && c.regs != ReadTexts::kIrrelevant)) return false;
         const ExprId next = core_.pool.dfa.derivative(c.state, byte);
         if (next <= kEmpty || (core_.pool[c.state].nullable && core_.components[c.node].follow.contains(byte))) return false;
         c.state = next;
@@ -65,9 +65,9 @@ public:
     bool step_inside(Configs& configs, std::string_view text);
     // Removes the read text of leaves of keys and items that no shortest completion, now or within `further` bytes, could
     // repeat. Costs do not change. Later steps record no text for these configurations.
-    void settle(Configs& configs, std::uint32_t further);
+    void drop_irrelevant_texts(Configs& configs, std::uint32_t further);
     // Whether the cost of a configuration may be larger than the length of its shortest completion, since costs do not use read texts.
-    bool recalls() const { return recalls_; }
+    bool cost_is_upper_bound() const { return cost_is_upper_bound_; }
     // Adds the configurations that continue after the component above `frame` has ended. `read_text`: its text, if it is known.
     void resume(std::uint32_t frame, Configs& out, std::uint32_t read_text = ReadTexts::kUnknown);
     // The same for many frames, joined; in grammars that share stacks.
@@ -97,9 +97,9 @@ public:
     const AnalysedNode& component(std::uint32_t node) const { return core_.components[node]; }
     // Sets the ids of the components that it owns (`AnalysedNode::id`) at the first call: f(component) -> id.
     template <class F>
-    void name(F&& f) {
-        if (std::exchange(named_, true)) return;
-        core_.components.name(f);
+    void set_ids(F&& f) {
+        if (std::exchange(has_ids_, true)) return;
+        core_.components.set_ids(f);
     }
     // Adds the successors of a configuration before a key, value or item by white space, except the configuration itself.
     void after_space(const Config& c, Configs& out);
@@ -122,18 +122,19 @@ private:
     void enter(Config start, Configs& out);
     void leaf_becomes(const Config& c, ExprId state, std::string_view read, Configs& out);
     ExprId leaf_after(const Config& c, std::string_view text);
-    bool matters(std::uint32_t frame, std::uint32_t read_text, std::uint32_t further);
+    bool is_text_relevant(std::uint32_t frame, std::uint32_t read_text, std::uint32_t further);
     std::uint32_t local_cost(const Config& c);
     std::uint32_t frame_cost(std::uint32_t id);
 
     MachineCore core_;
     std::uint32_t root_;
-    bool recalls_ = false, named_ = false;
+    bool cost_is_upper_bound_ = false, has_ids_ = false;
     ObjectRules object_rules_;
     ObjectSteps object_steps_;
     Arrays arrays_;
     Gss gss_;
-    std::unordered_map<std::uint32_t, std::uint32_t> watched_;  // by frame: the set of texts for which `matters` is true, or kAllTexts
+    // By frame: the set of texts for which `is_text_relevant` is true, or kAllTexts.
+    std::unordered_map<std::uint32_t, std::uint32_t> watched_;
     Configs todo_, entering_, inside_;
 };
 

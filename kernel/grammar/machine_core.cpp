@@ -30,7 +30,7 @@ AnalysedNodes::AnalysedNodes(std::vector<AnalysedNode>&& all, SharedLeaves* leav
 
 MachineCore::MachineCore(AnalysedNodes nodes, ExprPool& expressions, MachineTables& found, MachineLimits most)
     : components(std::move(nodes)), pool(expressions), limits(most), tables(found), records(found.records), read_texts(found.read_texts),
-      texts(expressions), key_lengths(expressions, texts) {
+      used_values(expressions), key_lengths(expressions, used_values) {
     frames.push_back({kDone, 0, 0, 0});
 }
 
@@ -56,9 +56,9 @@ void MachineCore::members(std::uint32_t frame, std::vector<std::uint32_t>& out) 
 
 std::uint32_t MachineCore::used_with(std::uint32_t set, std::uint32_t read_text) {
     const std::uint64_t key = std::uint64_t{set} << 32 | read_text;
-    if (const auto known = used.find(key); known != used.end()) return known->second;
-    if (used.size() >= kMostKept) used.clear();
-    return used[key] = texts.plus(set, read_texts.text(read_text));
+    if (const auto known = known_used_with.find(key); known != known_used_with.end()) return known->second;
+    if (known_used_with.size() >= kMostKept) known_used_with.clear();
+    return known_used_with[key] = used_values.plus(set, read_texts.text(read_text));
 }
 
 std::uint32_t MachineCore::value_cost(const Readings& value) const {

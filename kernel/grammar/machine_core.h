@@ -39,8 +39,8 @@ namespace guideway {
 //   open, comma, close   number of bytes read of the punctuation
 //   key                  an expression: the rest of the fixed keys
 //   colon                label << 8 | number of bytes read of the colon
-//   named (in frames)    label << 8; array: 0
-//   value, second        label; array: 0
+//   below_leaf (frames)  label << 8; array: 0
+//   value, undecided     label; array: 0
 //   first, gap, after    0
 struct Config {
     std::uint32_t node, state, regs, parent;
@@ -127,7 +127,7 @@ struct AnalysedNode : Node {
     // and is ordered or has at most 32 properties. Array: it has neither unique items nor counters.
     bool direct = false;
     bool bounded = false;                          // object: it limits the number of entries, or has demands; arrays: always false
-    bool misses = false;                           // object: the absence of a property can count marks (`Entry::missing`)
+    bool has_absence_marks = false;                // object: the absence of a property can count marks (`Entry::missing`)
     std::uint32_t record_words = 0;                // size of a record in words
     List<std::uint32_t> open_leaf;                 // object: the leaf of each class of open keys
     List<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
@@ -159,7 +159,7 @@ public:
     std::size_t size() const { return at_.size(); }
     // Sets the ids of the nodes that it owns: f(component).
     template <class F>
-    void name(F&& f) {
+    void set_ids(F&& f) {
         for (AnalysedNode& c : own_) c.id = f(c);
     }
 
@@ -195,8 +195,8 @@ struct MachineTables {
     DroppableIndex frames, records, read_texts;
     std::vector<std::uint32_t> costs;  // by frame; kUnknownCost: not computed yet
 
-    void forget() {
-        for (DroppableIndex* one : {&frames, &records, &read_texts}) one->forget();
+    void empty_except_large() {
+        for (DroppableIndex* one : {&frames, &records, &read_texts}) one->drop_if_small();
         costs = {};
     }
 };
@@ -218,8 +218,10 @@ struct MachineCore {
     std::uint32_t value_cost(const Readings& value) const;
     // Throws Error(limit) if there are more configurations than the limit.
     void check_heads(std::size_t count, std::int64_t node = -1) const;
-    // The number of stacks, records, bytes of texts and sets of texts so far. Of these only `used` is emptied sometimes.
-    std::size_t stored_items() const { return frames.size() + records.size() + read_texts.size() + texts.size() + used.size(); }
+    // The number of stacks, records, bytes of texts and sets of texts so far. Of these only `known_used_with` is emptied sometimes.
+    std::size_t stored_items() const {
+        return frames.size() + records.size() + read_texts.size() + used_values.size() + known_used_with.size();
+    }
 
     AnalysedNodes components;
     ExprPool& pool;
@@ -228,15 +230,15 @@ struct MachineCore {
     ArenaVector<Config> frames;
     CounterRecords records;
     ReadTexts read_texts;
-    UsedValues texts;
-    std::unordered_map<std::uint64_t, std::uint32_t> used;  // by set and read text: the set with that text
+    UsedValues used_values;
+    std::unordered_map<std::uint64_t, std::uint32_t> known_used_with;  // by set and read text: the set with that text
     KeyLengths key_lengths;
 };
 
 // The state of an object or array is a phase and its `rest`. gap: after a comma, where a key or item can begin, or white space before
-// it; named: of the frame below the leaf of an open key or unique item; second: where an open key or unique item begins, but the
+// it; below_leaf: of the frame below the leaf of an open key or unique item; undecided: where an open key or unique item begins, but the
 // text of an earlier one is not known.
-enum class Phase : std::uint32_t { open, first, key, colon, value, after, comma, close, gap, named, second };
+enum class Phase : std::uint32_t { open, first, key, colon, value, after, comma, close, gap, below_leaf, undecided };
 inline std::uint32_t phase_state(Phase phase, std::uint32_t rest = 0) {
     GUIDEWAY_DCHECK(rest >> 28 == 0);
     return static_cast<std::uint32_t>(phase) << 28 | rest;
@@ -247,7 +249,7 @@ inline std::uint32_t rest_of(std::uint32_t state) { return state & 0x0fffffff; }
 inline std::uint32_t entry_state(Phase phase, std::uint32_t label, std::uint32_t colon_bytes = 0) {
     return phase_state(phase, label << 8 | colon_bytes);
 }
-inline std::uint32_t label_of_entry(std::uint32_t state) { return rest_of(state) >> 8; }  // in phases colon and named
+inline std::uint32_t label_of_entry(std::uint32_t state) { return rest_of(state) >> 8; }  // in phases colon and below_leaf
 inline std::uint32_t colon_bytes_read(std::uint32_t state) { return state & 0xff; }       // in phase colon
 inline bool is_space(std::uint8_t b) { return b == ' ' || b == '\t' || b == '\n' || b == '\r'; }
 

@@ -52,7 +52,7 @@ std::uint32_t ObjectRules::after_entry(const AnalysedNode& k, std::uint32_t regs
     auto& record = core_.records.draft(regs, k.record_words);
     ++record[kCount];
     if (k.maximum == kInfinite) record[kCount] = std::min(record[kCount], k.minimum);
-    if (k.misses && k.ordered)
+    if (k.has_absence_marks && k.ordered)
         for (std::uint32_t i = record[seen_word(k)]; i < std::min(label, k.fixed); ++i) marks |= k.entries[i].missing;
     record[kMet] |= static_cast<std::uint32_t>(marks);
     record[kMetHigh] |= static_cast<std::uint32_t>(marks >> 32);
@@ -65,7 +65,7 @@ std::uint32_t ObjectRules::after_entry(const AnalysedNode& k, std::uint32_t regs
 
 // The register after an open key. A key whose text does not matter leaves it unchanged.
 std::uint32_t ObjectRules::after_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label, std::uint32_t read_text) {
-    if (read_text == ReadTexts::kOther) return regs;
+    if (read_text == ReadTexts::kIrrelevant) return regs;
     auto& record = core_.records.draft(regs, k.record_words);
     if (read_text == ReadTexts::kUnknown) ++record[unknown_word(k, label)];
     else record[used_word(k, label)] = core_.used_with(record[used_word(k, label)], read_text);
@@ -78,18 +78,18 @@ bool ObjectRules::has_unknown_key(const AnalysedNode& k, std::uint32_t regs, std
 
 // Keys of unknown text are not excluded.
 ExprId ObjectRules::open_keys(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
-    return core_.texts.without(k.entries[label].key, core_.records.at(regs, k.record_words)[used_word(k, label)]);
+    return core_.used_values.without(k.entries[label].key, core_.records.at(regs, k.record_words)[used_word(k, label)]);
 }
 
-bool ObjectRules::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+bool ObjectRules::allows_entry(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     const AnalysedNode& k = core_.components[node];
     if (!k.is_live(label)) return false;
     if (label >= k.fixed) {
         if (k.ordered && k.ahead[position(k, regs)].next_required != k.fixed) return false;
         const std::uint32_t* record = core_.records.at(regs, k.record_words);
-        const std::size_t hidden = record[unknown_word(k, label)];
+        const std::size_t unknown_keys = record[unknown_word(k, label)];
         const std::uint32_t used = record[used_word(k, label)];
-        if (!core_.key_lengths.has_more(k.entries[label].key, used, hidden)) return false;
+        if (!core_.key_lengths.has_more(k.entries[label].key, used, unknown_keys)) return false;
         if (!k.bounded) return true;
         if (const auto known = can_complete_by(node, regs, label)) return *known;
         return value_and_rest(node, after_key(k, regs, label, ReadTexts::kUnknown), label) != kInfinite;
@@ -159,13 +159,13 @@ ObjectRules::Cover ObjectRules::cover(std::uint32_t node, std::uint32_t regs, st
 std::optional<bool> ObjectRules::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks) {
     const AnalysedNode& k = core_.components[node];
     const std::uint32_t* const record = core_.records.at(regs, k.record_words);
-    const bool all_demands = !k.misses && k.least == static_cast<std::uint32_t>(std::popcount(k.demands)) && k.least <= k.most;
+    const bool all_demands = !k.has_absence_marks && k.least == static_cast<std::uint32_t>(std::popcount(k.demands)) && k.least <= k.most;
     if (!k.demands || !all_demands || k.maximum != kInfinite || record[kCount] + (label != kNoLabel) < k.minimum) return std::nullopt;
     const std::uint64_t unmet = k.demands & ~met(record) & ~marks;
     if (!unmet) return true;
-    const Cover open = cover(node, regs, label);
-    if (!(unmet & ~open.sure)) return true;
-    if (unmet & ~open.possible) return false;
+    const Cover rest = cover(node, regs, label);
+    if (!(unmet & ~rest.sure)) return true;
+    if (unmet & ~rest.possible) return false;
     return std::nullopt;
 }
 
@@ -195,7 +195,7 @@ bool ObjectRules::may_close(const AnalysedNode& k, std::uint32_t regs) {
         const std::uint32_t* record = core_.records.at(regs, k.record_words);
         if (record[kCount] < k.minimum) return false;
         std::uint64_t marks = met(record);
-        if (k.misses)
+        if (k.has_absence_marks)
             for (std::uint32_t i = k.ordered ? record[seen_word(k)] : 0; i < k.fixed; ++i)
                 if (k.ordered || !(record[seen_word(k) + i / 32] >> (i % 32) & 1)) marks |= k.entries[i].missing;
         if (!MarksNeeded{k.demands, k.least, k.most, 0}.allows(marks)) return false;
@@ -206,29 +206,29 @@ bool ObjectRules::may_close(const AnalysedNode& k, std::uint32_t regs) {
     return true;
 }
 
-bool ObjectRules::may_open_some(std::uint32_t node, std::uint32_t regs) {
+bool ObjectRules::allows_fixed_key(std::uint32_t node, std::uint32_t regs) {
     const AnalysedNode& k = core_.components[node];
-    const AllowedKeys opens(*this, node, regs);
+    const AllowedKeys allowed_keys(*this, node, regs);
     for (std::uint32_t i = k.ahead[k.ordered ? position(k, regs) : 0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
-        if (opens(i)) return true;
+        if (allowed_keys(i)) return true;
     return false;
 }
 
-bool ObjectRules::may_continue(std::uint32_t node, std::uint32_t regs) {
+bool ObjectRules::allows_any_entry(std::uint32_t node, std::uint32_t regs) {
     const AnalysedNode& k = core_.components[node];
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i)
-        if (may_open(node, regs, i)) return true;
-    return may_open_some(node, regs);
+        if (allows_entry(node, regs, i)) return true;
+    return allows_fixed_key(node, regs);
 }
 
 // Computed when the object is first entered. Most objects of a large grammar are never entered.
 ExprId ObjectRules::keys(std::uint32_t node) {
     if (keys_[node] != kUnknownExpr) return keys_[node];
     const AnalysedNode& k = core_.components[node];
-    std::vector<std::pair<ExprId, std::uint32_t>> names;
+    std::vector<std::pair<ExprId, std::uint32_t>> labelled_keys;
     for (std::uint32_t i = 0; i < k.fixed; ++i)
-        if (k.is_live(i)) names.emplace_back(k.entries[i].key, i);
-    return keys_[node] = unite_labelled(core_.pool, names);
+        if (k.is_live(i)) labelled_keys.emplace_back(k.entries[i].key, i);
+    return keys_[node] = unite_labelled(core_.pool, labelled_keys);
 }
 
 // The cost of all entries that are still needed, each with a comma; kInfinite: the object cannot be completed.
@@ -269,15 +269,16 @@ ObjectRules::Offer ObjectRules::offer(std::uint32_t node, std::uint32_t regs) {
     const std::uint32_t most = most_needed(made.required, made.need, made.room, 0);
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i) {
         if (!k.is_live(i) || most <= made.required) continue;
-        const std::size_t hidden = record[unknown_word(k, i)], wanted = most - made.required + hidden;  // unknown keys may be the shortest
+        const std::size_t unknown_keys = record[unknown_word(k, i)],
+                          wanted = most - made.required + unknown_keys;  // unknown keys may be the shortest
         const auto lengths = core_.key_lengths.of(k.entries[i].key, record[used_word(k, i)], wanted);
         const std::uint32_t rest = sum(core_.value_cost(k.entries[i].value), length(k.punctuation->colon) + comma);
-        for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) made.others.emplace_back(sum(lengths[n], rest), i);
+        for (std::size_t n = unknown_keys; n < std::min(lengths.size(), wanted); ++n) made.others.emplace_back(sum(lengths[n], rest), i);
     }
     return made;
 }
 
-// The cost of the entries needed after the entry `label`. It is computed for all entries with fixed names at once: computing it
+// The cost of the entries needed after the entry `label`. It is computed for all entries with fixed keys at once: computing it
 // for one of many properties takes as long as for all.
 std::uint32_t ObjectRules::rest_after(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     if (rests_.node != node || rests_.regs != regs) {
@@ -302,7 +303,7 @@ void ObjectRules::find_rests(const AnalysedNode& k, std::uint32_t from, Offer&& 
 void ObjectRules::find_rests_in_any_order(const AnalysedNode& k, std::uint32_t from, Offer& all, std::uint32_t left, std::uint32_t space) {
     auto& others = all.others;
     const std::uint32_t required = all.required, comma = length(k.punctuation->comma);
-    const auto more_than = [&](std::uint32_t named) { return left - std::min(left, named); };
+    const auto more_than = [&](std::uint32_t count) { return left - std::min(left, count); };
     std::sort(others.begin(), others.end());
     std::vector<std::uint64_t> sums{0};  // of the cheapest ones
     for (const auto& other : others) sums.push_back(sums.back() + other.first);
@@ -324,7 +325,7 @@ void ObjectRules::find_rests_in_order(const AnalysedNode& k, std::uint32_t from,
                                       std::uint32_t space) {
     const auto& others = all.others;
     const std::uint32_t required = all.required, comma = length(k.punctuation->comma);
-    const auto more_than = [&](std::uint32_t named) { return left - std::min(left, named); };
+    const auto more_than = [&](std::uint32_t count) { return left - std::min(left, count); };
     const std::uint32_t last = k.ahead[from].next_required;
     std::vector<std::uint32_t> costs;
     for (const auto& [cost, label] : others)
@@ -391,31 +392,32 @@ std::uint32_t ObjectRules::plan_entries(std::uint32_t node, std::uint32_t regs) 
     };
     for (std::uint32_t i = k.ahead[k.ordered ? position(k, regs) : 0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
         if (k.ordered || !seen(k, regs, i)) add(i, core_.pool.emptiness.shortest(k.entries[i].key));
-    if (k.misses)  // properties that cannot be completed will not occur
+    if (k.has_absence_marks)  // properties that cannot be completed will not occur
         for (std::uint32_t i = k.ordered ? position(k, regs) : 0; i < k.fixed; ++i)
             if (!k.is_live(i) && (k.ordered || !seen(k, regs, i))) marks.met |= k.entries[i].missing;
     const std::uint32_t most = most_needed(required, need, room, k.demands & ~marks.met);
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i) {
         if (!k.is_live(i) || most <= required) continue;
-        const std::size_t hidden = record[unknown_word(k, i)], wanted = most - required + hidden;  // unknown keys may be the shortest
+        const std::size_t unknown_keys = record[unknown_word(k, i)],
+                          wanted = most - required + unknown_keys;  // unknown keys may be the shortest
         const auto lengths = core_.key_lengths.of(k.entries[i].key, record[used_word(k, i)], wanted);
-        for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) add(i, lengths[n]);
+        for (std::size_t n = unknown_keys; n < std::min(lengths.size(), wanted); ++n) add(i, lengths[n]);
     }
     return plan(items, need, room, marks, node, core_.pool.fuel());
 }
 
 // The set of the shortest unused keys that a completion might need: one for each required entry, one for the current key, and
 // one for each five bytes of `further`. kAllTexts if there are keys of unknown text.
-std::uint32_t ObjectRules::watched_keys(const Config& named, std::uint32_t further) {
-    const AnalysedNode& k = core_.components[named.node];
-    const std::uint32_t label = label_of_entry(named.state);
-    const auto record = core_.records.copy(named.regs, k.record_words);
+std::uint32_t ObjectRules::watched_keys(const Config& frame, std::uint32_t further) {
+    const AnalysedNode& k = core_.components[frame.node];
+    const std::uint32_t label = label_of_entry(frame.state);
+    const auto record = core_.records.copy(frame.regs, k.record_words);
     if (record[unknown_word(k, label)]) return kAllTexts;
     std::size_t count = 2 + further / 5;
     if (k.bounded) {
         std::uint32_t required = 0;
         for (std::uint32_t i = k.ahead[k.ordered ? record[seen_word(k)] : 0].next_required; i < k.fixed; i = k.ahead[i + 1].next_required)
-            required += k.ordered || !seen(k, named.regs, i);
+            required += k.ordered || !seen(k, frame.regs, i);
         const std::uint32_t need = k.minimum - std::min(k.minimum, record[kCount]),
                             most = most_needed(required, need, k.maximum, k.demands);
         count += most - std::min(most, required);
@@ -467,7 +469,7 @@ LabelDistance ObjectRules::find_best_label(std::uint32_t node, std::uint32_t reg
                                         [](const LabelDistance& reach, std::uint32_t label) { return reach.label < label; });
     for (auto reach = first; reach != reachable.end(); ++reach) {
         const std::uint32_t label = reach->label;
-        if (has_rests ? !k.ordered && seen(k, regs, label) : !may_open(node, regs, label)) continue;
+        if (has_rests ? !k.ordered && seen(k, regs, label) : !allows_entry(node, regs, label)) continue;
         std::uint32_t after;
         if (k.bounded) after = value_and_rest(node, regs, label);
         else {  // the cost of all required entries, without this one
@@ -494,7 +496,7 @@ void ObjectRules::follow_best_label(ExprId state, ExprId next) {
 std::uint32_t ObjectRules::key_and_rest(std::uint32_t node, std::uint32_t regs) {
     std::uint32_t least = best_label(node, regs, keys(node)).distance;
     for (std::uint32_t i = core_.components[node].fixed; i < core_.components[node].entries.size(); ++i) {
-        if (!may_open(node, regs, i)) continue;
+        if (!allows_entry(node, regs, i)) continue;
         const AnalysedNode& k = core_.components[node];
         const std::uint32_t key = sum(core_.pool.emptiness.shortest(open_keys(k, regs, i)), length(k.punctuation->colon));
         least = std::min(least, sum(key, value_and_rest(node, after_key(k, regs, i, ReadTexts::kUnknown), i)));
@@ -516,7 +518,7 @@ std::uint32_t ObjectRules::cost(const Config& c) {
         case Phase::gap: return key_and_rest(c.node, c.regs);
         case Phase::key: return best_label(c.node, c.regs, rest).distance;
         case Phase::colon: return sum(value_and_rest(c.node, c.regs, label_of_entry(c.state)), colon - colon_bytes_read(c.state));
-        case Phase::named: {
+        case Phase::below_leaf: {
             const std::uint32_t label = label_of_entry(c.state);
             return sum(value_and_rest(c.node, after_key(k, c.regs, label, ReadTexts::kUnknown), label), colon);
         }
@@ -524,7 +526,7 @@ std::uint32_t ObjectRules::cost(const Config& c) {
         case Phase::after: return sum(entries_cost(c.node, c.regs), close);
         case Phase::comma: return sum(key_and_rest(c.node, c.regs), comma - rest);
         case Phase::close: return close - rest;
-        case Phase::second: break;
+        case Phase::undecided: break;
     }
     return kInfinite;
 }

@@ -19,14 +19,14 @@ public:
     explicit ObjectRules(MachineCore& core) : core_(core), keys_(core.components.size(), kUnknownExpr) {}
 
     // Whether an object may have this entry next.
-    bool may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
+    bool allows_entry(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     // The same for many fixed keys. Valid until a record is interned, since it points into the table of records.
     class AllowedKeys {
     public:
         AllowedKeys(ObjectRules& rules, std::uint32_t node, std::uint32_t regs);
         AllowedKeys(const AllowedKeys&) = delete;  // `bits_` may point to its own member
         bool operator()(std::uint32_t label) const {
-            if (k_.bounded) return rules_.may_open(node_, regs_, label);
+            if (k_.bounded) return rules_.allows_entry(node_, regs_, label);
             if (!k_.is_live(label)) return false;
             return k_.ordered ? label >= first_ && label <= last_ : !(bits_[label / 32] >> (label % 32) & 1);
         }
@@ -38,8 +38,8 @@ public:
         const std::uint32_t* bits_ = nullptr;  // bits of the entries that were read
     };
     // Whether a fixed key is allowed next; whether any entry is.
-    bool may_open_some(std::uint32_t node, std::uint32_t regs);
-    bool may_continue(std::uint32_t node, std::uint32_t regs);
+    bool allows_fixed_key(std::uint32_t node, std::uint32_t regs);
+    bool allows_any_entry(std::uint32_t node, std::uint32_t regs);
     bool may_close(const AnalysedNode& k, std::uint32_t regs);
     // All fixed keys of an object, each before the label of its entry.
     ExprId keys(std::uint32_t node);
@@ -51,7 +51,7 @@ public:
     std::uint32_t after_entry(const AnalysedNode& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks);
     std::uint32_t after_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label, std::uint32_t read_text);
     std::optional<bool> can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks);
-    std::uint32_t watched_keys(const Config& named, std::uint32_t further);
+    std::uint32_t watched_keys(const Config& frame, std::uint32_t further);
 
     // Bytes of the shortest completion of the object, which begins at a configuration of it.
     std::uint32_t cost(const Config& c);

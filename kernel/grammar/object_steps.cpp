@@ -21,14 +21,14 @@ void ObjectSteps::enter_keys(const Config& c, Configs& out) {
 }
 
 void ObjectSteps::enter_keys_anew(const Config& c, Configs& out) {
-    if (rules_.may_open_some(c.node, c.regs)) out.push_back({c.node, phase_state(Phase::key, rules_.keys(c.node)), c.regs, c.parent});
+    if (rules_.allows_fixed_key(c.node, c.regs)) out.push_back({c.node, phase_state(Phase::key, rules_.keys(c.node)), c.regs, c.parent});
     for (std::uint32_t i = core_.components[c.node].fixed; i < core_.components[c.node].entries.size(); ++i) {
-        if (!rules_.may_open(c.node, c.regs, i)) continue;
+        if (!rules_.allows_entry(c.node, c.regs, i)) continue;
         const AnalysedNode& k = core_.components[c.node];
-        if (rules_.has_unknown_key(k, c.regs, i)) out.push_back({c.node, phase_state(Phase::second, i), c.regs, c.parent});
+        if (rules_.has_unknown_key(k, c.regs, i)) out.push_back({c.node, phase_state(Phase::undecided, i), c.regs, c.parent});
         else
             out.push_back({k.open_leaf[i - k.fixed], rules_.open_keys(k, c.regs, i), ReadTexts::kStart,
-                           core_.push({c.node, entry_state(Phase::named, i), c.regs, c.parent})});
+                           core_.push({c.node, entry_state(Phase::below_leaf, i), c.regs, c.parent})});
     }
 }
 
@@ -54,10 +54,10 @@ bool ObjectSteps::is_key_prefix(const Config& c, ExprId state, ExprId next) {
     if (leads_as_far(core_.pool, state, next)) return true;
     const std::uint32_t last = core_.pool.labels.last(next, true);  // usually allowed: texts follow the order of the schema
     if (last == kNoLabel) return false;
-    if (rules_.may_open(c.node, c.regs, last)) return true;
+    if (rules_.allows_entry(c.node, c.regs, last)) return true;
     const auto& reach = core_.pool.labels.reachable(next);
-    const ObjectRules::AllowedKeys opens(rules_, c.node, c.regs);
-    return std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && opens(l.label); });
+    const ObjectRules::AllowedKeys allowed_keys(rules_, c.node, c.regs);
+    return std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && allowed_keys(l.label); });
 }
 
 void ObjectSteps::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
@@ -65,7 +65,7 @@ void ObjectSteps::step_key(const Config& c, ExprId state, std::uint8_t byte, Con
     if (next == kNone) return;
     if (is_key_prefix(c, state, next)) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
     core_.pool.labels.each_accepted(next, [&](std::uint32_t label) {
-        if (rules_.may_open(c.node, c.regs, label)) out.push_back({c.node, entry_state(Phase::colon, label), c.regs, c.parent});
+        if (rules_.allows_entry(c.node, c.regs, label)) out.push_back({c.node, entry_state(Phase::colon, label), c.regs, c.parent});
     });
 }
 
@@ -120,7 +120,7 @@ void ObjectSteps::step(const Config& c, std::uint8_t byte, Configs& out, Configs
             if (spaced) keys_or(Phase::gap);
             return;
         case Phase::key: return step_key(c, rest, byte, out);
-        case Phase::second:
+        case Phase::undecided:
             outcome.context_dependent |= core_.pool.dfa.derivative(rules_.open_keys(k, c.regs, rest), byte) != kNone;
             return;
         case Phase::colon: return step_colon(c, byte, out);
@@ -129,12 +129,12 @@ void ObjectSteps::step(const Config& c, std::uint8_t byte, Configs& out, Configs
             return;
         case Phase::after:
             if (spaced) out.push_back(c);
-            if (takes(punctuation.comma, 0, byte) && rules_.may_continue(c.node, c.regs)) comma_from(0);
+            if (takes(punctuation.comma, 0, byte) && rules_.allows_any_entry(c.node, c.regs)) comma_from(0);
             if (takes(punctuation.close, 0, byte) && rules_.may_close(k, c.regs)) close_from(0);
             return;
         case Phase::comma: return comma_from(rest);
         case Phase::close: return close_from(rest);
-        case Phase::named: return machine_.resume(core_.push(c), todo);  // only a frame has this phase
+        case Phase::below_leaf: return machine_.resume(core_.push(c), todo);  // only a frame has this phase
     }
 }
 

@@ -39,8 +39,8 @@ struct StateSetIndex {
     ArenaVector<Step> steps;  // a hash table by state set and token, with a few probes
     std::size_t noted = 0;    // number of calls of `note` since the table was empty
 
-    void forget() {
-        ids.forget();
+    void empty_except_large() {
+        ids.drop_if_small();
         steps = {};
         noted = 0;
     }

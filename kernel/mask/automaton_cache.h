@@ -158,10 +158,10 @@ struct AutomatonCache {
     ArenaVector<KeyExit> key_exits;
     ArenaVector<KeyRange> key_ranges;
     ArenaVector<std::uint32_t> parts, key_tokens;
-    // By state set: the position of its masks in `in_state_sets`. It is valid if `owners` has the id of the state set there.
-    ArenaVector<std::uint32_t> of_state_set;
-    ArenaVector<Mask*> in_state_sets;  // first: the mask with which a row begins
-    ArenaVector<std::uint32_t> owners;
+    // By state set: the position of its masks in `state_set_masks`. It is valid if `mask_owners` has the id of the state set there.
+    ArenaVector<std::uint32_t> mask_positions;
+    ArenaVector<Mask*> state_set_masks;  // first: the mask with which a row begins
+    ArenaVector<std::uint32_t> mask_owners;
     CompletionCache tails;      // long completions
     ConfigsMemo finish, worst;  // fewest tokens to finish, and an upper bound of that after any legal token
     // By state set: `finish` and `worst` for sets of more than `ConfigsMemo::kMostTogether` configurations, and the bytes
@@ -172,42 +172,42 @@ struct AutomatonCache {
     std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids;  // by state set
     StateSetIndex state_sets;                                                  // not counted in `bytes`, nor are the state sets
     MachineTables machine;
-    std::size_t counted = 0;  // bytes, when they were counted last
-    mutable UseTime last;     // time of its last use (MaskEngine::use_clock_), set by several threads
+    std::size_t counted_bytes = 0;  // bytes, when they were counted last
+    mutable UseTime last_use;       // time of its last use (MaskEngine::automaton_clock_), set by several threads
 
-    // Empties all caches except `state_sets` (index, transitions) and `machine` (indexes, costs of frames), which `forget_idle`
-    // empties too. Resets `counted` and `last`.
-    void forget() {
+    // Empties all caches except `state_sets` (index, transitions) and `machine` (indexes, costs of frames), which `empty_idle_caches`
+    // empties too. Resets `counted_bytes` and `last_use`.
+    void empty_except_indexes() {
         AutomatonCache kept;
         kept.state_sets = std::move(state_sets);
         kept.machine = std::move(machine);
         *this = std::move(kept);
     }
     void touch(std::uint64_t time) const {
-        if (last != time) last = time;
+        if (last_use != time) last_use = time;
     }
     std::span<const std::uint32_t> tokens(Span span) const { return std::span(key_tokens).subspan(span.begin, span.end - span.begin); }
     std::size_t bytes() const {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
         return sizeof *this + masks.bytes() + summaries.bytes() + key_indexes.bytes() + of(key_exits) + of(key_ranges) + of(parts) +
-               of(key_tokens) + of(of_state_set) + of(in_state_sets) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() +
-               large_finish.bytes() + large_worst.bytes() + forced.bytes() + within.bytes() + mask_ids.size() * 64;
+               of(key_tokens) + of(mask_positions) + of(state_set_masks) + of(mask_owners) + tails.bytes() + finish.bytes() +
+               worst.bytes() + large_finish.bytes() + large_worst.bytes() + forced.bytes() + within.bytes() + mask_ids.size() * 64;
     }
-    std::span<Mask* const> of(const StateSet& state_set) const {  // empty: not cached
-        if (state_set.id >= of_state_set.size()) return {};
-        const std::uint32_t begin = of_state_set[state_set.id];
-        if (begin >= owners.size() || owners[begin] != state_set.id) return {};
-        return std::span(in_state_sets).subspan(begin, state_set.count);
+    std::span<Mask* const> masks_of(const StateSet& state_set) const {  // empty: not cached
+        if (state_set.id >= mask_positions.size()) return {};
+        const std::uint32_t begin = mask_positions[state_set.id];
+        if (begin >= mask_owners.size() || mask_owners[begin] != state_set.id) return {};
+        return std::span(state_set_masks).subspan(begin, state_set.count);
     }
-    void keep(const StateSet& state_set, std::span<Mask* const> found) {
+    void keep_masks(const StateSet& state_set, std::span<Mask* const> found) {
         if (found.empty()) return;
-        if (of_state_set.size() <= state_set.id) of_state_set.resize(state_set.id + std::size_t{1});
-        const std::size_t begin = owners.size();
-        in_state_sets.resize(begin);
-        in_state_sets.insert(in_state_sets.end(), found.begin(), found.end());
-        of_state_set[state_set.id] = static_cast<std::uint32_t>(begin);
-        owners.resize(begin + found.size(), kNoTokens);
-        owners[begin] = state_set.id;  // last: if an allocation failed before, `of` finds nothing
+        if (mask_positions.size() <= state_set.id) mask_positions.resize(state_set.id + std::size_t{1});
+        const std::size_t begin = mask_owners.size();
+        state_set_masks.resize(begin);
+        state_set_masks.insert(state_set_masks.end(), found.begin(), found.end());
+        mask_positions[state_set.id] = static_cast<std::uint32_t>(begin);
+        mask_owners.resize(begin + found.size(), kNoTokens);
+        mask_owners[begin] = state_set.id;  // last: if an allocation failed before, `masks_of` finds nothing
     }
 };
 

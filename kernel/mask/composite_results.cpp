@@ -54,57 +54,57 @@ std::vector<std::uint32_t> spelled_alike(ExprPool& pool, const TrieForest& fores
 
 }  // namespace
 
-// Adds the tokens that a configuration of the inner machine accepts to `taken`. Returns the suffix trie at the end of the value.
-std::uint32_t MaskBuilder::take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken) {
-    std::vector<std::uint32_t> ended;
+// Adds the tokens that a configuration of the inner machine accepts to `accepted`. Returns the suffix trie at the end of the value.
+std::uint32_t MaskBuilder::run_inner(Machine& inner, std::uint32_t trie, const Config& config, Accepted& accepted) {
+    std::vector<std::uint32_t> end_tries;
     Mask mask;
     mask.run = kNoTokens;
     at_node(-1, [&] {  // errors name no node: those of the inner machine are not nodes of the grammar
-        if (inner.shares_stacks()) ended = saturate_all(inner, trie, config, mask);
+        if (inner.shares_stacks()) end_tries = saturate_all(inner, trie, config, mask);
         else {
-            ended_ = &ended;
+            end_tries_ = &end_tries;
             tasks_.assign(1, {trie, config});
             drain_worklist(inner, mask);
         }
     });
     std::vector<std::uint32_t> own;  // the tokens as a row, once a set is not sparse
     const auto add = [&](std::uint32_t set) {
-        if (own.empty() && sets_[set].form == TokenSet::Form::sparse) return sets_.append(set, taken.tokens);
+        if (own.empty() && sets_[set].form == TokenSet::Form::sparse) return sets_.append(set, accepted.tokens);
         own.resize(words_);
         sets_.merge(set, own);
     };
     if (mask.run != kNoTokens) add(mask.run);
     for (const std::uint32_t set : std::exchange(found_, {})) add(set);
     for (const Span& span : std::exchange(spans_, {}))
-        for (const std::uint32_t t : at_->tokens(span))
-            if (own.empty()) taken.tokens.push_back(t);
+        for (const std::uint32_t t : cache_->tokens(span))
+            if (own.empty()) accepted.tokens.push_back(t);
             else own[t >> 5] |= 1u << (t & 31);
-    std::sort(ended.begin(), ended.end());
-    ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
-    std::uint32_t suffix_trie = ended.size() == 1 ? ended[0] : suffix_tries_.united(ended);
+    std::sort(end_tries.begin(), end_tries.end());
+    end_tries.erase(std::unique(end_tries.begin(), end_tries.end()), end_tries.end());
+    std::uint32_t suffix_trie = end_tries.size() == 1 ? end_tries[0] : suffix_tries_.united(end_tries);
     if (mask.run != kNoTokens) {
         sets_.change(mask.run, own);
-        if (sets_[mask.run].form == TokenSet::Form::delta) suffix_trie = results_.without(suffix_trie, sets_[mask.run].taken());
+        if (sets_[mask.run].form == TokenSet::Form::delta) suffix_trie = results_.without(suffix_trie, sets_[mask.run].cleared());
     }
     if (own.empty()) return suffix_trie;
-    taken.row.resize(words_);
-    join(own, taken.row);
+    accepted.row.resize(words_);
+    join(own, accepted.row);
     return suffix_trie;
 }
 
 // The builder must be new.
-WalkResult MaskBuilder::composite(AutomatonCache& at, Machine& machine, std::uint32_t trie, const Config& config) {
-    at_ = &at;
+WalkResult MaskBuilder::composite(AutomatonCache& cache, Machine& machine, std::uint32_t trie, const Config& config) {
+    cache_ = &cache;
     ExprPool& pool = machine.pool();
     const std::uint32_t state = pool[config.state].a;
     Machine& inner = CompositeLanguage::of(pool).machine(state);
-    inner.name([&](const AnalysedNode& c) { return results_.ids().of(c); });
-    Taken here;
+    inner.set_ids([&](const AnalysedNode& c) { return results_.ids().of(c); });
+    Accepted here;
     auto& [tokens, row] = here;
     std::vector<std::uint32_t> suffix_tries;
     for (const Config& c : CompositeLanguage::of(pool).configs(state))
         if (c.node != kDone)
-            if (const std::uint32_t suffix_trie = take_one(inner, trie, c, here)) suffix_tries.push_back(suffix_trie);
+            if (const std::uint32_t suffix_trie = run_inner(inner, trie, c, here)) suffix_tries.push_back(suffix_trie);
     std::sort(context_dependent_.begin(), context_dependent_.end());
     context_dependent_.erase(std::unique(context_dependent_.begin(), context_dependent_.end()), context_dependent_.end());
     const bool listed = row.empty() && tokens.size() <= words_;
@@ -129,7 +129,7 @@ bool MaskEngine::walk_composite(Machine& machine, std::uint32_t trie, const Conf
     if (pool[there.state].op != Op::composite) return false;
     if (layers.empty()) {
         MaskBuilder inner(results_, summaries_, punctuation_);  // a separate one, because builder_ is in use
-        made = inner.composite(*at_, machine, trie, there);
+        made = inner.composite(*current_cache_, machine, trie, there);
         return true;
     }
     if (layers.size() > 1 || layers[0].tail != kEmpty) return false;

@@ -113,7 +113,7 @@ private:
 class TextWalker {
 public:
     TextWalker(ExprPool& pool, const TokenTrie& trie, std::size_t bound, std::vector<std::uint32_t>& cleared)
-        : pool_(pool), words_(pool.strings()), x_(trie), bound_(bound), cleared_(cleared) {}
+        : pool_(pool), strings_(pool.strings()), x_(trie), bound_(bound), cleared_(cleared) {}
 
     // Walks below the node `top`, at which the state of A is `head`. Returns false if the conditions above are not met, or if the
     // walk exceeds the bound.
@@ -136,7 +136,7 @@ public:
                          left = tail_ != kEmpty && pool_[here.head].nullable ? pool_.dfa.derivative(tail_, byte) : kNone;
             if (next != kNone && left != kNone) return false;
             const ExprId last = here.end == kNone ? kNone : tail_ == kEmpty ? pool_.dfa.derivative(here.end, byte) : left;
-            const StringTrie::Step step = words_.next(here.step.node, here.step.part, byte);
+            const StringTrie::Step step = strings_.next(here.step.node, here.step.part, byte);
             const bool goes_on = step.node != StringTrie::kNoEntries;
             if (last != kNone) {
                 if (goes_on || (tail_ == kEmpty && last != next)) return false;
@@ -163,12 +163,12 @@ private:
 
     bool enter(std::uint32_t node, ExprId head, StringTrie::Step step) {
         if (!pool_[head].known_infinite || (pool_[head].nullable && pool_[tail_].nullable)) return false;
-        const ExprId end = step.part == 0 ? words_.end(step.node) : kNone;
+        const ExprId end = step.part == 0 ? strings_.end(step.node) : kNone;
         if (end != kNone && tail_ != kEmpty && end != kEmpty) return false;
         ChildFilter filter;
         if (x_.wide(node)) {
             ByteSet wanted;
-            words_.live(step.node, step.part, wanted);
+            strings_.live(step.node, step.part, wanted);
             if (end != kNone) wanted |= pool_.dfa.first(tail_ == kEmpty ? end : tail_);
             filter = ChildFilter(x_, node, wanted);
         }
@@ -177,7 +177,7 @@ private:
     }
 
     ExprPool& pool_;
-    const StringTrie& words_;
+    const StringTrie& strings_;
     const TokenTrie& x_;
     std::size_t bound_, visits_ = 0;
     std::vector<std::uint32_t>& cleared_;

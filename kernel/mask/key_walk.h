@@ -16,8 +16,8 @@ struct KeyWalk {
     struct Place {  // the tokens that end at `node` can continue as the keys [first, last)
         std::uint32_t first, last, node;
     };
-    struct Exit {  // the key `name` ends at `node`, with its quote; the tokens of the node are also a place
-        std::uint32_t name, node;
+    struct Exit {  // the key number `key` ends at `node`, with its quote; the tokens of the node are also a place
+        std::uint32_t key, node;
     };
     std::vector<std::uint32_t> labels;  // of the keys, in order
     std::vector<Place> places;

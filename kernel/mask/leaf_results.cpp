@@ -13,7 +13,7 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxAlphabets = 32;  // maximum size of `few_`, which is searched linearly
+constexpr std::size_t kMaxAlphabets = 32;  // maximum size of `alphabet_slices_`, which is searched linearly
 constexpr ByteSet kAscii{{~std::uint64_t{0}, ~std::uint64_t{0}, 0, 0}};
 constexpr std::uint64_t kRunWork = 100;  // work units of a run, without those of its walk
 constexpr std::size_t kWiderBytes = 64;  // of an entry of `superset_bounds_`
@@ -61,11 +61,11 @@ LeafResults::LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fue
 
 // Removes the results that were not used since `time`. Marks the suffix tries of the others.
 void LeafResults::drop_before(std::uint32_t time, std::vector<bool>& tries) {
-    counters.used = 0;
-    memo_.erase_if([&](const ResultKey&, const Known& known) { return known.time < time; });
+    counters.bytes = 0;
+    memo_.erase_if([&](const ResultKey&, const Known& known) { return known.last_use < time; });
     tries[kVocabularyTrie] = true;
     for (std::uint32_t trie : structural_) tries[trie] = true;
-    for (const auto& [bytes, trie] : few_) tries[trie] = true;
+    for (const auto& [bytes, trie] : alphabet_slices_) tries[trie] = true;
     memo_.each([&](const ResultKey&, const Known& known) { tries[known.run.suffix_trie] = true; });
 }
 
@@ -77,9 +77,9 @@ void LeafResults::sweep(std::vector<bool>& sets, const std::vector<bool>& tries)
         mark_used(known.run.context_dependent, sets);
     });
     std::erase_if(rounds_, [&](const auto& entry) { return !memo_.find(entry.first); });
-    for (const auto& [key, kept] : rounds_) counters.used += kept.bytes();
+    for (const auto& [key, kept] : rounds_) counters.bytes += kept.bytes();
     std::erase_if(superset_bounds_, [&](const auto& entry) { return !memo_.find(entry.first); });
-    counters.used += memo_.size() * kRunBytes + superset_bounds_.size() * kWiderBytes;
+    counters.bytes += memo_.size() * kRunBytes + superset_bounds_.size() * kWiderBytes;
     up_to_.clear();
     sets_.sweep(sets);
     suffix_tries_.sweep(tries);
@@ -102,9 +102,9 @@ void LeafResults::clear() {
     superset_bounds_.clear();
     rounds_.clear();
     std::fill(std::begin(structural_), std::end(structural_), 0);
-    few_.clear();
+    alphabet_slices_.clear();
     up_to_.clear();
-    counters.used = 0;
+    counters.bytes = 0;
 }
 
 // The result is stored without a base (as with `bare`), because its tokens are only added to masks.
@@ -112,13 +112,13 @@ const WalkResult& LeafResults::run_shared(ExprPool& pool, std::uint32_t trie, st
                                           const ByteSet& follow) {
     const ResultKey key{trie, component, state, trie == kVocabularyTrie};
     if (Known* known = memo_.find(key)) {
-        known->time = counters.time;
+        known->last_use = counters.result_clock;
         return known->run;
     }
     ++counters.misses;
-    ++counters.time;
-    counters.used += kRunBytes;
-    return memo_.add(key, {walk_leaf(pool, trie, state, follow), counters.time}).run;
+    ++counters.result_clock;
+    counters.bytes += kRunBytes;
+    return memo_.add(key, {walk_leaf(pool, trie, state, follow), counters.result_clock}).run;
 }
 
 const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const Config& config, bool bare) {
@@ -128,12 +128,12 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
     if (leaf) key.state = clipped(machine.pool(), trie, config.state);
     if (Known* known = memo_.find(key)) {
         counters.hits.fetch_add(1, std::memory_order_relaxed);
-        known->time = counters.time;
+        known->last_use = counters.result_clock;
         return known->run;
     }
     fuel_.spend(kRunWork + words_ / 8);
     ++counters.misses;
-    ++counters.time;
+    ++counters.result_clock;
     WalkResult made{};
     Config at = config;
     at.state = key.state;
@@ -158,13 +158,13 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
             leaf && trie == kVocabularyTrie && !is_substring ? alphabet_slice(machine.pool(), at.state) : trie;
         if (!leaf) made = walk(machine, trie, at);
         else if (tuning_.composite_walks && composites_.walk_composite(machine, trie, at, made)) {
-        } else if (trie != kVocabularyTrie && walk_as_base(machine, trie, at, made)) {
+        } else if (trie != kVocabularyTrie && walk_minuend(machine, trie, at, made)) {
         } else if (walked_trie != kVocabularyTrie || is_substring || !derive_from_others())
             made = walk_leaf(machine.pool(), walked_trie, at.state, machine.component(config.node).follow, nullptr,
                              clipped && walked_trie == kVocabularyTrie && tuning_.loop_bounds ? &key : nullptr);
     });
-    counters.used += kRunBytes;
-    return memo_.add(key, {made, counters.time}).run;
+    counters.bytes += kRunBytes;
+    return memo_.add(key, {made, counters.result_clock}).run;
 }
 
 // Whether the state loops by all characters of plain tokens. The space is tested first, because most states do not loop by it,
@@ -298,11 +298,11 @@ bool LeafResults::walk_difference(Machine& machine, const Config& config, WalkRe
 }
 
 // If no text of the trie spells an excluded text of a difference: the run of the expression that they are excluded from.
-bool LeafResults::walk_as_base(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) {
+bool LeafResults::walk_minuend(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) {
     const TrieForest& forest = suffix_tries_.forest(trie);
     if (!tuning_.bases || !forest.whole()) return false;
     Config there = config;
-    there.state = taken_from(machine.pool(), config.state);
+    there.state = minuend_of(machine.pool(), config.state);
     if (there.state == kNone) return false;
     const auto difference = text_walk(machine.pool(), *forest.trie, config.state, there.state, tuning_.difference_bound);
     if (!difference || !difference->cleared.empty()) return false;
@@ -317,15 +317,15 @@ const LeafResults::Known& LeafResults::superset_result(Machine& machine, const C
     const auto met = superset_bounds_.find(key);
     if (known && met != superset_bounds_.end()) {
         wider = met->second;
-        known->time = counters.time;
+        known->last_use = counters.result_clock;
         return *known;
     }
     const WalkResult made = walk_leaf(machine.pool(), alphabet_slice(machine.pool(), config.state), config.state, component.follow, &wider);
-    if (met == superset_bounds_.end()) counters.used += kWiderBytes;
+    if (met == superset_bounds_.end()) counters.bytes += kWiderBytes;
     superset_bounds_[key] = wider;
     if (known) return *known;
-    counters.used += kRunBytes;
-    return memo_.add(key, {made, counters.time});
+    counters.bytes += kRunBytes;
+    return memo_.add(key, {made, counters.result_clock});
 }
 
 // The run of a superset of the state (supersets.h), without the tokens that the state does not accept. Only long tokens can be
@@ -360,9 +360,9 @@ bool LeafResults::walk_superset(Machine& machine, const Config& config, std::siz
         if (text.size() <= most) break;
         if (!(row_[t >> 5] >> (t & 31) & 1)) continue;
         if (++tried > most_tried) return false;
-        if (!lives(pool, config.state, text)) cleared.push_back(t);
+        if (!accepts_token(pool, config.state, text)) cleared.push_back(t);
     }
-    made = but_for(run, std::move(cleared));
+    made = run_without(run, std::move(cleared));
     return true;
 }
 
@@ -373,14 +373,14 @@ void LeafResults::write_row(std::uint32_t set) {
     sets_.change(set, row_);
 }
 
-bool LeafResults::lives(ExprPool& pool, ExprId state, std::string_view token) {
+bool LeafResults::accepts_token(ExprPool& pool, ExprId state, std::string_view token) {
     fuel_.spend(token.size());
     return pool.dfa.nonempty_after(state, token);
 }
 
 // The run without the tokens `cleared`. row_ must have the tokens of the run. The tokens that a delta clears are also removed from
 // the results of its suffix trie. So the result is a delta of the same base, or these tokens are removed from the suffix trie.
-WalkResult LeafResults::but_for(const WalkResult& run, std::vector<std::uint32_t>&& cleared) {
+WalkResult LeafResults::run_without(const WalkResult& run, std::vector<std::uint32_t>&& cleared) {
     WalkResult made = run;
     if (cleared.empty()) return made;
     std::sort(cleared.begin(), cleared.end());
@@ -390,17 +390,17 @@ WalkResult LeafResults::but_for(const WalkResult& run, std::vector<std::uint32_t
         made.tokens = sets_.changed(run.tokens, std::move(cleared), {});
         return made;
     }
-    if (form == TokenSet::Form::delta) made.suffix_trie = without(run.suffix_trie, sets_[run.tokens].taken());
+    if (form == TokenSet::Form::delta) made.suffix_trie = without(run.suffix_trie, sets_[run.tokens].cleared());
     for (const std::uint32_t t : cleared) row_[t >> 5] &= ~(1u << (t & 31));
     made.tokens = sets_.row(row_);
     return made;
 }
 
 // A suffix trie without the tokens that a delta clears.
-std::uint32_t LeafResults::without(std::uint32_t suffix_trie, std::span<const std::uint32_t> taken) {
-    std::vector<std::uint32_t> cleared(taken.begin(), taken.end());
-    std::sort(cleared.begin(), cleared.end());
-    return suffix_tries_.contains_any(suffix_trie, cleared) ? suffix_tries_.without(suffix_trie, cleared) : suffix_trie;
+std::uint32_t LeafResults::without(std::uint32_t suffix_trie, std::span<const std::uint32_t> cleared) {
+    std::vector<std::uint32_t> sorted(cleared.begin(), cleared.end());
+    std::sort(sorted.begin(), sorted.end());
+    return suffix_tries_.contains_any(suffix_trie, sorted) ? suffix_tries_.without(suffix_trie, sorted) : suffix_trie;
 }
 
 // The run of the state that does not count iterations of loop bodies, without the tokens that have too many of them.
@@ -415,21 +415,21 @@ bool LeafResults::walk_without_loop_bounds(Machine& machine, const Config& confi
     Known* known = memo_.find(key);
     if (!known && walks) {
         const WalkResult run = walk_leaf(pool, kVocabularyTrie, unbounded.expr, component.follow, nullptr, &key);
-        counters.used += kRunBytes;
-        known = &memo_.add(key, {run, counters.time});
+        counters.bytes += kRunBytes;
+        known = &memo_.add(key, {run, counters.result_clock});
     }
     const auto rounds = rounds_.find(key);
     if (!known || known->run.context_dependent != kNoTokens || rounds == rounds_.end() ||
         unbounded.loop_body > rounds->second.loop_bodies || rounds->second.at_exits > unbounded.exact_up_to)
         return false;
-    known->time = counters.time;
+    known->last_use = counters.result_clock;
     write_row(known->run.tokens);
     std::vector<std::uint32_t> cleared;
     for (const auto& [token, begun] : rounds->second.tokens) {
         if (begun <= unbounded.exact_up_to || !(row_[token >> 5] >> (token & 31) & 1)) continue;
-        if (!lives(pool, config.state, vocabulary_.token(token))) cleared.push_back(token);
+        if (!accepts_token(pool, config.state, vocabulary_.token(token))) cleared.push_back(token);
     }
-    made = but_for(known->run, std::move(cleared));
+    made = run_without(known->run, std::move(cleared));
     return true;
 }
 
@@ -447,12 +447,12 @@ std::uint32_t LeafResults::alphabet_slice(ExprPool& pool, ExprId state) {
     const ByteSet bytes = pool.byte_facts.alphabet(state);
     if (!bytes.within(kAscii)) return kVocabularyTrie;
     if (const std::uint32_t* known = known_slice(bytes)) return *known;
-    if (few_.size() >= kMaxAlphabets) return kVocabularyTrie;
-    return few_.emplace_back(bytes, suffix_tries_.of_alphabet(bytes, tuning_.slice_nodes)).second;
+    if (alphabet_slices_.size() >= kMaxAlphabets) return kVocabularyTrie;
+    return alphabet_slices_.emplace_back(bytes, suffix_tries_.of_alphabet(bytes, tuning_.slice_nodes)).second;
 }
 
 const std::uint32_t* LeafResults::known_slice(const ByteSet& bytes) const {
-    for (const auto& [known, trie] : few_)
+    for (const auto& [known, trie] : alphabet_slices_)
         if (trie != kVocabularyTrie ? bytes.within(known) : known.within(bytes)) return &trie;
     return nullptr;
 }
@@ -461,9 +461,9 @@ bool LeafResults::is_large_alphabet(const ByteSet& bytes) {
     if (!bytes.within(kAscii)) return true;
     if (bytes.size() < tuning_.few_bytes) return false;
     if (const std::uint32_t* known = known_slice(bytes)) return *known == kVocabularyTrie;
-    if (few_.size() >= kMaxAlphabets) return true;  // no more are cached
+    if (alphabet_slices_.size() >= kMaxAlphabets) return true;  // no more are cached
     if (!suffix_tries_.alphabet_exceeds(bytes, tuning_.slice_nodes)) return false;
-    few_.emplace_back(bytes, kVocabularyTrie);
+    alphabet_slices_.emplace_back(bytes, kVocabularyTrie);
     return true;
 }
 
@@ -473,7 +473,7 @@ void LeafResults::keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk
         for (const auto& [places, begun] : walked.rounds)
             for (std::uint32_t p = places.begin; p < places.end; ++p) made.tokens.emplace_back(x.tokens[p], begun);
     }
-    counters.used += made.bytes();
+    counters.bytes += made.bytes();
     rounds_[key] = std::move(made);
 }
 
@@ -541,7 +541,7 @@ const std::vector<std::uint32_t>& LeafResults::tokens_up_to(std::uint8_t charact
     if (const auto known = up_to_.find(characters); known != up_to_.end()) return known->second;
     std::vector<std::uint32_t> row(words_);
     at_most(characters_, characters, row);
-    counters.used += words_ * sizeof(std::uint32_t);
+    counters.bytes += words_ * sizeof(std::uint32_t);
     return up_to_.emplace(characters, std::move(row)).first->second;
 }
 

@@ -55,8 +55,9 @@ private:
 // Counters that all parts of the mask engine share.
 struct ResultCounters {
     mutable std::atomic<std::size_t> hits = 0;
-    std::size_t misses = 0, used = 0;  // used: bytes of cached results
-    std::uint32_t time = 1;  // the clock of Known::time and FrameSummary::time: a tick for each look-up of a leaf or frame without a result
+    std::size_t misses = 0, bytes = 0;  // bytes: those of cached results
+    // The clock of Known::last_use and FrameSummary::last_use: a tick for each look-up of a leaf or frame without a result.
+    std::uint32_t result_clock = 1;
 };
 
 // Results of arrays and objects that are one leaf; a higher part implements them (composite_results.cpp).
@@ -81,7 +82,7 @@ public:
     // The same for a leaf that all grammars share. `component`: an id of ids().
     const WalkResult& run_shared(ExprPool& pool, std::uint32_t trie, std::uint32_t component, ExprId state, const ByteSet& follow);
     // A suffix trie without the tokens that a delta clears.
-    std::uint32_t without(std::uint32_t suffix_trie, std::span<const std::uint32_t> taken);
+    std::uint32_t without(std::uint32_t suffix_trie, std::span<const std::uint32_t> cleared);
     // The characters by which a state of a leaf returns to itself, in the vocabulary's trie; null if there are none.
     const SelfLoops* loops(ExprPool& pool, ExprId state) {
         return tuning_.self_loops ? loops_.find(pool, subtrees_, state, true) : nullptr;
@@ -97,11 +98,11 @@ public:
     const Tuning& tuning() const { return tuning_; }
     Fuel& fuel() const { return fuel_; }
     std::uint32_t words() const { return words_; }
-    std::size_t bytes() const { return counters.used + sets_.bytes() + loops_.bytes() + dfa_table_.bytes() + suffix_tries_.bytes(); }
+    std::size_t bytes() const { return counters.bytes + sets_.bytes() + loops_.bytes() + dfa_table_.bytes() + suffix_tries_.bytes(); }
 
     // Removal of results that were not used recently: see MaskEngine::drop_before.
-    void times(std::vector<std::uint32_t>& times) const {
-        memo_.each([&](const ResultKey&, const Known& known) { times.push_back(known.time); });
+    void append_last_uses(std::vector<std::uint32_t>& times) const {
+        memo_.each([&](const ResultKey&, const Known& known) { times.push_back(known.last_use); });
     }
     void drop_before(std::uint32_t time, std::vector<bool>& tries);
     void sweep(std::vector<bool>& sets, const std::vector<bool>& tries);
@@ -111,7 +112,7 @@ private:
     static constexpr std::size_t kRunBytes = 64;  // of an entry of the memo
     struct Known {                                // a result, and when it was used last
         WalkResult run;
-        std::uint32_t time;
+        std::uint32_t last_use;
     };
     struct SupersetBounds {  // of the run of a superset: maximum bytes of a shortest completion, maximum depth before an exit node
         std::uint32_t rest = 0, deepest = 0;
@@ -138,17 +139,17 @@ private:
     bool walk_plain_tokens(Machine& machine, const Config& config, bool bare, WalkResult& made);
     bool knows(Machine& machine, const Config& config, ExprId state);
     bool walk_difference(Machine& machine, const Config& config, WalkResult& made);
-    bool walk_as_base(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made);
+    bool walk_minuend(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made);
     void keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk& walked, const ResultKey& key);
     bool walk_without_loop_bounds(Machine& machine, const Config& config, bool walks, WalkResult& made);
-    WalkResult but_for(const WalkResult& run, std::vector<std::uint32_t>&& cleared);
+    WalkResult run_without(const WalkResult& run, std::vector<std::uint32_t>&& cleared);
     bool walk_superset(Machine& machine, const Config& config, std::size_t most_tried, WalkResult& made);
     const Known& superset_result(Machine& machine, const Config& config, SupersetBounds& wider);
     std::uint32_t keep(const TokenTrie& x, LeafWalk& walked, bool disordered);
     void bits_of(const TokenTrie& x, std::span<const TokenRange> places, std::vector<std::uint32_t>& row);
     const std::vector<std::uint32_t>& tokens_up_to(std::uint8_t characters);
     void write_row(std::uint32_t set);
-    bool lives(ExprPool& pool, ExprId state, std::string_view token);
+    bool accepts_token(ExprPool& pool, ExprId state, std::string_view token);
 
     const TokenTable& vocabulary_;
     const TokenTrie& trie_;  // of the vocabulary
@@ -165,9 +166,10 @@ private:
     FlatMap<ResultKey, Known, ResultKeyHash> memo_;
     std::unordered_map<ResultKey, SupersetBounds, ResultKeyHash> superset_bounds_;
     std::unordered_map<ResultKey, Rounds, ResultKeyHash> rounds_;
-    std::uint32_t structural_[PlainTokens::kinds] = {};   // suffix tries of structural tokens
-    std::vector<std::pair<ByteSet, std::uint32_t>> few_;  // suffix tries of the tokens of these bytes; kVocabularyTrie: too many
-    std::vector<std::uint32_t> all_;                      // the row of all tokens of the trie
+    std::uint32_t structural_[PlainTokens::kinds] = {};  // suffix tries of structural tokens
+    // Alphabet slices: suffix tries of the tokens of these bytes; kVocabularyTrie: too many.
+    std::vector<std::pair<ByteSet, std::uint32_t>> alphabet_slices_;
+    std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens, by number of characters
     std::vector<std::uint32_t> longest_first_;                            // tokens of kNear bytes or more, longest first
     std::vector<std::uint8_t> characters_;                                // by token, as `SubtreeAlphabets` counts them

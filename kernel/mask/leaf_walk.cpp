@@ -51,8 +51,8 @@ public:
         if (kCounts) begun_.resize(2);  // the root's is read before it is entered
         for (const TrieForest::Part& part : forest_.parts) {
             pool_.fuel().spend((part.end - part.begin) / kNodesOfWork);
-            taken_from_ = x_.first_token[part.begin];
-            if (!whole_ || !take_all(first)) {
+            accepted_from_ = x_.first_token[part.begin];
+            if (!whole_ || !accept_all(first)) {
                 enter(0, 0, first, 0);
                 walk(part);
             }
@@ -74,10 +74,10 @@ private:
         ByteSet begins;  // the bytes that begin another one
     };
 
-    bool take_all(Number first) {
+    bool accept_all(Number first) {
         if (!subtrees_) return false;
         DfaTable::State& state = states_[first];
-        if (take(0, 0, first, 0)) return true;
+        if (accept_below(0, 0, first, 0)) return true;
         if (!state.plain || !subtrees_->loop(0, *state.loops, kNothing)) return false;
         if (made_.measures) measure(state.expr, state.rest);
         if (counts()) count_loops(0, 0, first);
@@ -137,8 +137,8 @@ private:
 
     // Excludes the nodes [from, to), and records the tokens since the last excluded node as accepted.
     void leave_out(std::uint32_t from, std::uint32_t to) {
-        made_.add(taken_from_, x_.first_token[from]);
-        taken_from_ = x_.first_token[to];
+        made_.add(accepted_from_, x_.first_token[from]);
+        accepted_from_ = x_.first_token[to];
     }
 
     void leave_at(std::uint32_t i, std::size_t depth) {
@@ -166,7 +166,7 @@ private:
             leave_out(i + 1, end);
             return end;
         }
-        if (end - i >= tuning_.worth_looking && from != DfaTable::kDead && take(i, depth, from, characters)) return end;
+        if (end - i >= tuning_.worth_looking && from != DfaTable::kDead && accept_below(i, depth, from, characters)) return end;
         if (path_.size() <= depth) path_.resize(depth + 32);
         enter(depth, i, number, characters);
         return i + 1;
@@ -199,13 +199,13 @@ private:
         if (alone) return states_.next(at, byte) = pool_.dfa.has_derivative(expr, byte) ? DfaTable::kAlive : DfaTable::kDead;
         const ExprId to = pool_.dfa.derivative(expr, byte);
         if (to == kNone) return states_.next(at, byte) = DfaTable::kDead;
-        if (states_.full()) forget(depth);
+        if (states_.full()) drop_states_off_path(depth);
         const Number made = states_.number(pool_, to);
         return states_.next(path_[depth - 1].state, byte) = made;
     }
 
     // Drops all states except those on the path.
-    void forget(std::size_t depth) {
+    void drop_states_off_path(std::size_t depth) {
         std::vector<ExprId> kept;
         for (std::size_t d = 0; d < depth; ++d) kept.push_back(states_[path_[d].state].expr);
         states_.drop();
@@ -236,7 +236,7 @@ private:
     }
 
     // Decides the tokens below a node without a walk, if possible. Returns whether it has.
-    bool take(std::uint32_t node, std::size_t depth, Number number, std::uint32_t characters) {
+    bool accept_below(std::uint32_t node, std::size_t depth, Number number, std::uint32_t characters) {
         if (!subtrees_) return false;
         DfaTable::State& state = states_[number];
         if (!state.loops && state.walked < tuning_.worth_following) state.walked += x_.end[node] - node;
@@ -246,11 +246,12 @@ private:
             if (tuning_.self_loops) scout(state);
             else state.scouted = true;
         }
-        if (state.loops && !state.plain && take_loops(node, state, characters)) {
+        if (state.loops && !state.plain && accept_by_loops(node, state, characters)) {
             if (counts()) count_loops(node, depth, number);
             return true;
         }
-        if (made_.measures || !(take_sequence(node, state, characters) || take_stable(node, state, characters))) return false;
+        if (made_.measures || !(accept_by_class_sequence(node, state, characters) || accept_by_stable_set(node, state, characters)))
+            return false;
         if (counts()) made_.add_rounds(below(node), LeafWalk::kAnyRounds);
         return true;
     }
@@ -306,20 +307,20 @@ private:
         return found;
     }
 
-    bool take_loops(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
+    bool accept_by_loops(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
         if (!subtrees_->loop_after(node, *state.loops, state.open_end ? follow_ : kNothing)) return false;
-        if (!take_up_to(node, std::uint64_t{state.left} + characters, state.left == kInfinite)) return false;
+        if (!accept_up_to(node, std::uint64_t{state.left} + characters, state.left == kInfinite)) return false;
         if (made_.measures) measure(state.looping, state.looping_rest);
         return true;
     }
 
-    bool take_sequence(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
+    bool accept_by_class_sequence(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
         if (!tuning_.class_sequences || state.loops || state.walked < tuning_.worth_following) return false;
         if (!state.class_sequence) state.class_sequence = loops_.class_sequence(pool_, *subtrees_, state.expr);
         const LoopMemo::ClassSequence* const class_sequence = *state.class_sequence;
         if (!class_sequence || !subtrees_->loop_after(node, class_sequence->loops, class_sequence->nullable ? follow_ : kNothing))
             return false;
-        return take_up_to(node, std::uint64_t{class_sequence->characters} + characters, class_sequence->characters == kInfinite);
+        return accept_up_to(node, std::uint64_t{class_sequence->characters} + characters, class_sequence->characters == kInfinite);
     }
 
     void find_stable(DfaTable::State& state) {
@@ -328,7 +329,7 @@ private:
     }
 
     // Accepts the tokens below the node that have at most `most` characters, counted from the start of the token.
-    bool take_up_to(std::uint32_t node, std::uint64_t most, bool all) {
+    bool accept_up_to(std::uint32_t node, std::uint64_t most, bool all) {
         if (all || most >= subtrees_->most_characters()) return true;
         if (!whole_) return false;
         made_.add_up_to(static_cast<std::uint8_t>(most), below(node));
@@ -337,7 +338,7 @@ private:
     }
 
     // Accepts the tokens below the node by a stable set. Those that may be too long for it are added to `to_verify`, if they are few.
-    bool take_stable(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
+    bool accept_by_stable_set(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
         if (!tuning_.stable_sets) return false;
         if (state.stable_sets != stable_count_) find_stable(state);
         auto closed = [&] {
@@ -396,7 +397,7 @@ private:
     const bool whole_;
     StableSets* stable_sets_ = nullptr;
     std::size_t stable_count_ = 0;
-    std::uint32_t taken_from_ = 0;  // index in the trie's list of tokens: those from it on are accepted, up to the next excluded node
+    std::uint32_t accepted_from_ = 0;  // index in the trie's list of tokens: those from it on are accepted, up to the next excluded node
     std::vector<Level> path_;
     std::vector<Begun> begun_;                    // by depth, with kCounts
     std::vector<std::optional<ByteSet>> begins_;  // results of `begins_of` by state
@@ -423,10 +424,10 @@ bool walk_texts(ExprPool& pool, const TrieForest& forest, ExprId start, const By
     const ExprId rest = within ? start : after_byte(pool, kQuote, start);
     if (pool[rest].op != Op::strings) return false;
     const auto [node, part] = std::pair{pool[rest].a, pool[rest].b};
-    const StringTrie& words = pool.strings();
-    if (words.spelling(node) == Encoding::text || !is_byte(pool, words.only_tail(node), kQuote)) return false;
+    const StringTrie& strings = pool.strings();
+    if (strings.spelling(node) == Encoding::text || !is_byte(pool, strings.only_tail(node), kQuote)) return false;
     Texts texts{*forest.trie, follow, made};
-    StringWalk<Texts>(words, *forest.trie, texts).run(forest, {node, part}, !within);
+    StringWalk<Texts>(strings, *forest.trie, texts).run(forest, {node, part}, !within);
     return true;
 }
 

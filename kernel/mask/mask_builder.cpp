@@ -20,14 +20,14 @@ constexpr std::uint32_t kAnyRegister = 0xffffffff;  // in a ResultKey: the resul
 
 }  // namespace
 
-void MaskBuilder::build(AutomatonCache& at, Machine& machine, const Config& config, Mask& made) {
-    at_ = &at;
+void MaskBuilder::build(AutomatonCache& cache, Machine& machine, const Config& config, Mask& made) {
+    cache_ = &cache;
     find_mask(machine, config, made);
 }
 
 // Keeps the token sets and spans that were found from these positions on.
 MaskBuilder::Parts MaskBuilder::keep_parts(std::size_t sets, std::size_t spans) {
-    Parts made{static_cast<std::uint32_t>(at_->parts.size()), 0, 0};
+    Parts made{static_cast<std::uint32_t>(cache_->parts.size()), 0, 0};
     auto first = found_.begin() + static_cast<std::ptrdiff_t>(sets);
     if (found_.size() - sets > 1) {
         std::sort(first, found_.end());
@@ -35,7 +35,7 @@ MaskBuilder::Parts MaskBuilder::keep_parts(std::size_t sets, std::size_t spans) 
         first = found_.begin() + static_cast<std::ptrdiff_t>(sets);
     }
     made.sets = static_cast<std::uint32_t>(found_.end() - first);
-    ArenaVector<std::uint32_t>& parts = at_->parts;
+    ArenaVector<std::uint32_t>& parts = cache_->parts;
     parts.insert(parts.end(), first, found_.end());
     made.spans = static_cast<std::uint32_t>(spans_.size() - spans);
     for (std::size_t i = spans; i < spans_.size(); ++i) parts.insert(parts.end(), {spans_[i].begin, spans_[i].end});
@@ -53,12 +53,12 @@ void MaskBuilder::find_mask(Machine& machine, const Config& config, Mask& mask) 
     context_dependent_.clear();
     found_.clear();
     spans_.clear();
-    ended_ = nullptr;  // it is still set if a limit ended the computation before
+    end_tries_ = nullptr;  // it is still set if a limit ended the computation before
     mask.run = kNoTokens;
     if (machine.shares_stacks()) find_mask_of_shared_stacks(machine, config, mask);
     else {
-        if (!visited_.empty()) visited_.clear();
-        opened_ = taken_ = 0;
+        if (!visited_configs_.empty()) visited_configs_.clear();
+        recording_count_ = task_count_ = 0;
         tasks_.push_back({kVocabularyTrie, config});
         drain_worklist(machine, mask);
     }
@@ -85,47 +85,48 @@ void MaskBuilder::step_through_context_dependent(Machine& machine, const Config&
 
 void MaskBuilder::drain_worklist(Machine& machine, Mask& mask) {
     while (true) {
-        while (opened_ && tasks_.size() == open_[opened_ - 1].tasks) close_summary(machine);
+        while (recording_count_ && tasks_.size() == recordings_[recording_count_ - 1].tasks) end_recording(machine);
         if (tasks_.empty()) return;
         const Task task = tasks_.back();
         tasks_.pop_back();
         fuel_.spend(kTaskWork);
         if (task.config.node == kDone) {
-            if (ended_) ended_->push_back(task.trie);
+            if (end_tries_) end_tries_->push_back(task.trie);
             continue;
         }
-        if (++taken_ > kFewTasks &&
-            visited_[task.trie].repeats(task.config)) {  // an earlier task has done the same; open summaries lack its results
-            for (std::size_t i = 0; i < opened_; ++i) open_[i].whole = false;
+        if (++task_count_ > kFewTasks && visited_configs_[task.trie].repeats(task.config)) {
+            // An earlier task has done the same. The summaries that are being recorded lack its results.
+            for (std::size_t i = 0; i < recording_count_; ++i) recordings_[i].reusable = false;
             continue;
         }
-        take(machine, task, mask);
+        run_task(machine, task, mask);
     }
 }
 
-void MaskBuilder::take(Machine& machine, const Task& task, Mask& mask) {
-    if (!machine.is_leaf(task.config) && (take_summary(machine, task) || take_keys(machine, task) || take_punctuation(machine, task)))
+void MaskBuilder::run_task(Machine& machine, const Task& task, Mask& mask) {
+    if (!machine.is_leaf(task.config) && (apply_summary(machine, task) || run_keys(machine, task) || run_punctuation(machine, task)))
         return;
     const WalkResult made = results_.run(machine, task.trie, task.config);
     // The result of an object depends on its register. A summary for any register must not contain a result of the same object.
-    for (std::size_t i = 0; i < opened_; ++i)
-        if (open_[i].any_register && open_[i].config.node == task.config.node && open_[i].config.parent == task.config.parent)
-            open_[i].whole = false;
+    for (std::size_t i = 0; i < recording_count_; ++i)
+        if (recordings_[i].any_register && recordings_[i].config.node == task.config.node &&
+            recordings_[i].config.parent == task.config.parent)
+            recordings_[i].reusable = false;
     if (task.trie == kVocabularyTrie) mask.run = made.tokens;  // only this set may be a delta
     else if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
     if (made.context_dependent != kNoTokens) {
         context_dependent_.insert(context_dependent_.end(), sets_[made.context_dependent].data.begin(),
                                   sets_[made.context_dependent].data.end());
-        for (std::size_t i = 0; i < opened_; ++i) open_[i].whole = false;
+        for (std::size_t i = 0; i < recording_count_; ++i) recordings_[i].reusable = false;
     }
     if (made.suffix_trie) leave(machine, made.suffix_trie, task.config);
 }
 
-// Continues with a suffix trie below a component that has ended, or records it as an exit of the innermost open summary.
+// Continues with a suffix trie below a component that has ended, or records it as an exit of the innermost recording.
 void MaskBuilder::leave(Machine& machine, std::uint32_t suffix_trie, const Config& config) {
     if (exploration_) return leave(*exploration_, suffix_trie, config.parent);
-    if (opened_ && open_[opened_ - 1].config.parent == config.parent) {
-        open_[opened_ - 1].exits.push_back(suffix_trie);
+    if (recording_count_ && recordings_[recording_count_ - 1].config.parent == config.parent) {
+        recordings_[recording_count_ - 1].exits.push_back(suffix_trie);
         return;
     }
     below_.clear();
@@ -133,11 +134,11 @@ void MaskBuilder::leave(Machine& machine, std::uint32_t suffix_trie, const Confi
     for (const Config& c : below_) add_task(suffix_trie, c);
 }
 
-// Adds a task to the worklist, or records the trie as a continuation of the innermost open summary.
+// Adds a task to the worklist, or records the trie as a continuation of the innermost recording.
 void MaskBuilder::add_task(std::uint32_t suffix_trie, const Config& c) {
     if (exploration_) return exploration_->tasks.push_back({suffix_trie, c});
-    if (opened_) {
-        SummaryBuilder& last = open_[opened_ - 1];
+    if (recording_count_) {
+        SummaryRecording& last = recordings_[recording_count_ - 1];
         if (last.any_register && c.node == last.config.node && c.parent == last.config.parent && phase_of(c.state) == Phase::after) {
             last.continuations.push_back(suffix_trie);
             return;
@@ -150,9 +151,9 @@ void MaskBuilder::add_task(std::uint32_t suffix_trie, const Config& c) {
 // is recorded until the worklist has `tasks` tasks again: all that are added until then belong to it. From the colon of an
 // unbounded object on, it ends at the next `Phase::after` of the same object and so holds for all registers
 // (`any_register`): the tries that are left after the value are its `continuations`, and each use continues with them from
-// its own register. `whole` becomes false if a task was skipped, or depended on the register or on text that was read; then the
+// its own register. `reusable` becomes false if a task was skipped, or depended on the register or on text that was read; then the
 // summary is not kept.
-bool MaskBuilder::take_summary(Machine& machine, const Task& task) {
+bool MaskBuilder::apply_summary(Machine& machine, const Task& task) {
     const Config& c = task.config;
     const AnalysedNode& k = machine.component(c.node);
     const Phase phase = phase_of(c.state);
@@ -161,40 +162,40 @@ bool MaskBuilder::take_summary(Machine& machine, const Task& task) {
         return false;
     const bool any_register = phase == Phase::colon && !k.bounded;
     const ResultKey key{task.trie, k.id, c.state, any_register ? kAnyRegister : c.regs};
-    const ComponentSummary* known = at_->summaries.find(key);
+    const ComponentSummary* known = cache_->summaries.find(key);
     if (known) {
         results_.counters.hits.fetch_add(1, std::memory_order_relaxed);
         std::uint32_t part = known->parts.at;
-        for (std::uint32_t i = 0; i < known->parts.sets; ++i) found_.push_back(at_->parts[part++]);
-        for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({at_->parts[part], at_->parts[part + 1]});
-        for (std::uint32_t i = 0; i < known->exits; ++i) leave(machine, at_->parts[part++], c);
+        for (std::uint32_t i = 0; i < known->parts.sets; ++i) found_.push_back(cache_->parts[part++]);
+        for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({cache_->parts[part], cache_->parts[part + 1]});
+        for (std::uint32_t i = 0; i < known->exits; ++i) leave(machine, cache_->parts[part++], c);
         for (std::uint32_t i = 0; i < known->continuations; ++i)
-            add_task(at_->parts[part++], machine.after_value(c, label_of_entry(c.state)));
+            add_task(cache_->parts[part++], machine.after_value(c, label_of_entry(c.state)));
         return true;
     }
-    if (open_.size() == opened_) open_.emplace_back();
-    SummaryBuilder& made = open_[opened_++];
+    if (recordings_.size() == recording_count_) recordings_.emplace_back();
+    SummaryRecording& made = recordings_[recording_count_++];
     made.key = key;
     made.config = c;
     made.tasks = tasks_.size();
     made.sets = found_.size();
     made.spans = spans_.size();
     made.any_register = any_register;
-    made.whole = true;
+    made.reusable = true;
     made.exits.clear();
     made.continuations.clear();
     return false;
 }
 
-void MaskBuilder::close_summary(Machine& machine) {
-    SummaryBuilder& last = open_[--opened_];
-    if (last.whole) {
+void MaskBuilder::end_recording(Machine& machine) {
+    SummaryRecording& last = recordings_[--recording_count_];
+    if (last.reusable) {
         ComponentSummary made;
         made.parts = keep_parts(last.sets, last.spans);
         made.exits = static_cast<std::uint32_t>(last.exits.size());
         made.continuations = static_cast<std::uint32_t>(last.continuations.size());
-        for (const auto* some : {&last.exits, &last.continuations}) at_->parts.insert(at_->parts.end(), some->begin(), some->end());
-        at_->summaries.get(last.key) = made;
+        for (const auto* some : {&last.exits, &last.continuations}) cache_->parts.insert(cache_->parts.end(), some->begin(), some->end());
+        cache_->summaries.get(last.key) = made;
     }
     for (const std::uint32_t suffix_trie : last.exits) leave(machine, suffix_trie, last.config);
     if (!last.continuations.empty()) {
@@ -206,7 +207,7 @@ void MaskBuilder::close_summary(Machine& machine) {
 // Accepts the tokens that can continue as keys that are allowed now (`ObjectRules::AllowedKeys`), and adds a task for the suffix
 // trie after each of these keys, at the colon. The index of all keys is cached (`key_index_of`); only the selection depends on
 // the register. Returns false where the configuration is not in a key, or its keys have no index.
-bool MaskBuilder::take_keys(Machine& machine, const Task& task) {
+bool MaskBuilder::run_keys(Machine& machine, const Task& task) {
     const Config& c = task.config;
     if (!tuning_.key_index || machine.component(c.node).kind != NodeKind::object || phase_of(c.state) != Phase::key) return false;
     const KeyIndex all = key_index_of(machine, task);
@@ -214,17 +215,17 @@ bool MaskBuilder::take_keys(Machine& machine, const Task& task) {
     fuel_.spend(all.exits.end - all.exits.begin + all.ranges.end - all.ranges.begin);
     std::vector<std::uint32_t>& before = allowed_;  // by position of a key: number of allowed keys before it
     before.assign(1, 0);
-    const ObjectRules::AllowedKeys opens(machine.object_rules(), c.node, c.regs);
+    const ObjectRules::AllowedKeys allowed_keys(machine.object_rules(), c.node, c.regs);
     for (std::uint32_t n = all.exits.begin; n < all.exits.end; ++n) {
-        const AutomatonCache::KeyExit key = at_->key_exits[n];
-        const bool open = opens(key.label);
-        before.push_back(before.back() + open);
-        if (open && key.suffix_trie) add_task(key.suffix_trie, {c.node, entry_state(Phase::colon, key.label), c.regs, c.parent});
+        const AutomatonCache::KeyExit key = cache_->key_exits[n];
+        const bool is_allowed = allowed_keys(key.label);
+        before.push_back(before.back() + is_allowed);
+        if (is_allowed && key.suffix_trie) add_task(key.suffix_trie, {c.node, entry_state(Phase::colon, key.label), c.regs, c.parent});
     }
     const std::size_t others = spans_.size();
     std::size_t count = 0;
     for (std::uint32_t n = all.ranges.begin; n < all.ranges.end; ++n) {
-        const AutomatonCache::KeyRange range = at_->key_ranges[n];
+        const AutomatonCache::KeyRange range = cache_->key_ranges[n];
         if (before[range.first] == before[range.last]) continue;
         count += range.end - range.begin;
         if (spans_.size() > others && spans_.back().end == range.begin) spans_.back().end = range.end;
@@ -233,7 +234,7 @@ bool MaskBuilder::take_keys(Machine& machine, const Task& task) {
     if (count <= kMaxSpans) return true;
     row_.assign(words_, 0);
     for (std::size_t i = others; i < spans_.size(); ++i)
-        for (const std::uint32_t t : at_->tokens(spans_[i])) row_[t >> 5] |= 1u << (t & 31);
+        for (const std::uint32_t t : cache_->tokens(spans_[i])) row_[t >> 5] |= 1u << (t & 31);
     spans_.resize(others);
     found_.push_back(sets_.row(row_));
     return true;
@@ -245,7 +246,7 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
     const Punctuation& punctuation = *machine.component(c.node).punctuation;
     const std::uint32_t colon_begins = byte_at(punctuation.colon, 0) | (punctuation.space ? 0x100u : 0u);
     const ResultKey key{task.trie, colon_begins, c.state, 0};
-    if (const KeyIndex* known = at_->key_indexes.find(key)) {
+    if (const KeyIndex* known = cache_->key_indexes.find(key)) {
         results_.counters.hits.fetch_add(1, std::memory_order_relaxed);
         return *known;
     }
@@ -253,12 +254,12 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
     const TrieForest& forest = suffix_tries_.forest(task.trie);
     const TokenTrie& x = *forest.trie;
     KeyWalk& walked = key_walk_;
-    if (!walked.run(machine.pool(), forest, rest_of(c.state))) return at_->key_indexes.add(key, {{}, {}, false});
+    if (!walked.run(machine.pool(), forest, rest_of(c.state))) return cache_->key_indexes.add(key, {{}, {}, false});
     fuel_.spend(kTaskWork * (walked.labels.size() + walked.places.size()));
     const auto size = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
-    auto& exits = at_->key_exits;
-    auto& ranges = at_->key_ranges;
-    auto& listed = at_->key_tokens;
+    auto& exits = cache_->key_exits;
+    auto& ranges = cache_->key_ranges;
+    auto& listed = cache_->key_tokens;
     KeyIndex made{{size(exits), 0}, {size(ranges), 0}, true};
     for (const std::uint32_t label : walked.labels) exits.push_back({label, 0});
     for (const KeyWalk::Place& place : walked.places) {
@@ -271,22 +272,22 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
     }
     const ByteSet colon = machine.begins({c.node, phase_state(Phase::colon), c.regs, kBottom});
     std::vector<std::uint32_t>& pieces = key_pieces_;
-    std::sort(walked.exits.begin(), walked.exits.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    std::sort(walked.exits.begin(), walked.exits.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
     for (std::size_t at = 0; at < walked.exits.size();) {
-        const std::uint32_t name = walked.exits[at].name;
-        for (pieces.clear(); at < walked.exits.size() && walked.exits[at].name == name; ++at)
+        const std::uint32_t number = walked.exits[at].key;
+        for (pieces.clear(); at < walked.exits.size() && walked.exits[at].key == number; ++at)
             for (std::uint32_t n = walked.exits[at].node, child = n + 1; child < x.end[n]; child = x.end[child])
                 if (colon.contains(x.byte[child])) pieces.push_back(child);
-        exits[made.exits.begin + name].suffix_trie = suffix_tries_.after_exits(x, pieces);
+        exits[made.exits.begin + number].suffix_trie = suffix_tries_.after_exits(x, pieces);
     }
     made.exits.end = size(exits);
     made.ranges.end = size(ranges);
-    return at_->key_indexes.add(key, made);
+    return cache_->key_indexes.add(key, made);
 }
 
 // Accepts the tokens of a trie that end in `text`, perhaps after white space; adds tasks for what is left in the configurations
 // after the text (`after_`), of which `begins` is the union of first bytes.
-void MaskBuilder::take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, const ByteSet& begins) {
+void MaskBuilder::run_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, const ByteSet& begins) {
     ByteSet follow = PunctuationLeaves::canonical(begins);
     if (text.empty()) follow -= kBlank;
     const WalkResult made = punctuation_.result(machine.pool(), trie, text, spaced, follow);
@@ -296,7 +297,7 @@ void MaskBuilder::take_text(Machine& machine, std::uint32_t trie, bool spaced, s
 }
 
 // The same with the text that ends the component.
-void MaskBuilder::take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text) {
+void MaskBuilder::run_closing(Machine& machine, const Task& task, bool spaced, std::string_view text) {
     const ByteSet follow = PunctuationLeaves::canonical(machine.component(task.config.node).follow);
     const WalkResult made = punctuation_.result(machine.pool(), task.trie, text, spaced, follow);
     if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
@@ -305,7 +306,7 @@ void MaskBuilder::take_closing(Machine& machine, const Task& task, bool spaced, 
 
 // Runs a trie through punctuation and the white space around it, where an object or array can continue with nothing else.
 // Returns false at other places, or if white space has another meaning there.
-bool MaskBuilder::take_punctuation(Machine& machine, const Task& task) {
+bool MaskBuilder::run_punctuation(Machine& machine, const Task& task) {
     const Config c = task.config;
     const AnalysedNode& k = machine.component(c.node);
     if (!tuning_.punctuation || (k.kind != NodeKind::object && k.kind != NodeKind::array) || k.unique) return false;
@@ -342,10 +343,10 @@ bool MaskBuilder::take_punctuation(Machine& machine, const Task& task) {
         machine.after_space(c, after_);
         const ByteSet values = begins();
         if (values.meets(kBlank)) return false;
-        take_text(machine, task.trie, true, {}, values);
+        run_text(machine, task.trie, true, {}, values);
     }
-    if (!text.empty() && step_along(machine, c, text)) take_text(machine, task.trie, spaced, text, begins());
-    if (!closing.empty() && (phase == Phase::close || machine.may_close(c))) take_closing(machine, task, spaced, closing);
+    if (!text.empty() && step_along(machine, c, text)) run_text(machine, task.trie, spaced, text, begins());
+    if (!closing.empty() && (phase == Phase::close || machine.may_close(c))) run_closing(machine, task, spaced, closing);
     return true;
 }
 

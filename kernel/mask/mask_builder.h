@@ -28,13 +28,13 @@ public:
         : results_(results), summaries_(summaries), punctuation_(punctuation), vocabulary_(results.vocabulary()), tuning_(results.tuning()),
           fuel_(results.fuel()), sets_(results.sets()), suffix_tries_(results.suffix_tries()), words_(results.words()) {}
 
-    // The mask of a configuration with its whole stack; its parts are cached in `at`.
-    void build(AutomatonCache& at, Machine& machine, const Config& config, Mask& made);
+    // The mask of a configuration with its whole stack; its parts are stored in `cache`.
+    void build(AutomatonCache& cache, Machine& machine, const Config& config, Mask& made);
     // The result of a trie in a composite value that is one leaf. The builder must be new.
-    WalkResult composite(AutomatonCache& at, Machine& machine, std::uint32_t trie, const Config& config);
+    WalkResult composite(AutomatonCache& cache, Machine& machine, std::uint32_t trie, const Config& config);
     // Must be called before `call` outside of `build`.
-    void begin(AutomatonCache& at) {
-        at_ = &at;
+    void begin(AutomatonCache& cache) {
+        cache_ = &cache;
         paths_ = 0;
     }
     // The result of a trie in the rest of a sequence. Null if it cannot be computed here: its computation has begun and is not
@@ -53,17 +53,18 @@ private:
     // The worklist and the results so far, in grammars that share stacks.
     struct Exploration {
         std::vector<Task> tasks;
-        std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> ended;  // frames by trie, the longest reach first
+        // By suffix trie, the one with the longest text first: the frames that continue with it.
+        std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> frames_to_resume;
         std::vector<std::uint32_t> sets, context_dependent, exits;
-        std::unordered_set<std::uint64_t> visited;            // pairs of a trie and a frame
-        std::unordered_map<std::uint32_t, VisitedSet> taken;  // by trie: configurations of objects and arrays
+        std::unordered_set<std::uint64_t> visited_frames;               // pairs of a trie and a frame
+        std::unordered_map<std::uint32_t, VisitedSet> visited_configs;  // by trie: configurations of objects and arrays
     };
     // A component summary that is being recorded.
-    struct SummaryBuilder {
+    struct SummaryRecording {
         ResultKey key;
         Config config;
         std::size_t tasks, sets, spans;  // sizes of `tasks_`, `found_` and `spans_` at its begin; what is added after that belongs to it
-        bool any_register, whole;
+        bool any_register, reusable;
         std::vector<std::uint32_t> exits, continuations;
     };
 
@@ -71,15 +72,15 @@ private:
     void step_through_context_dependent(Machine& machine, const Config& config, Mask& made);
     Parts keep_parts(std::size_t sets, std::size_t spans);
     void drain_worklist(Machine& machine, Mask& mask);
-    void take(Machine& machine, const Task& task, Mask& mask);
-    bool take_punctuation(Machine& machine, const Task& task);
+    void run_task(Machine& machine, const Task& task, Mask& mask);
+    bool run_punctuation(Machine& machine, const Task& task);
     bool step_along(Machine& machine, const Config& c, std::string_view bytes);
-    void take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, const ByteSet& begins);
-    void take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text);
-    bool take_keys(Machine& machine, const Task& task);
+    void run_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, const ByteSet& begins);
+    void run_closing(Machine& machine, const Task& task, bool spaced, std::string_view text);
+    bool run_keys(Machine& machine, const Task& task);
     KeyIndex key_index_of(Machine& machine, const Task& task);
-    bool take_summary(Machine& machine, const Task& task);
-    void close_summary(Machine& machine);
+    bool apply_summary(Machine& machine, const Task& task);
+    void end_recording(Machine& machine);
     void leave(Machine& machine, std::uint32_t suffix_trie, const Config& config);
     void add_task(std::uint32_t suffix_trie, const Config& config);
 
@@ -88,14 +89,14 @@ private:
     std::vector<std::uint32_t> saturate_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask);
     void follow(Machine& machine, Exploration& exploration, unsigned depth);
     void drain_worklist(Machine& machine, Exploration& exploration);
-    bool take_parts(Machine& machine, Exploration& exploration, const Task& task);
+    bool run_parts(Machine& machine, Exploration& exploration, const Task& task);
     void leave(Exploration& exploration, std::uint32_t trie, std::uint32_t frame);
 
     // composite_results.cpp
-    struct Taken {  // accepted tokens: those of a list, and of a row if it is not empty
+    struct Accepted {  // accepted tokens: those of a list, and of a row if it is not empty
         std::vector<std::uint32_t> tokens, row;
     };
-    std::uint32_t take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken);
+    std::uint32_t run_inner(Machine& inner, std::uint32_t trie, const Config& config, Accepted& accepted);
 
     LeafResults& results_;
     FrameSummaries& summaries_;
@@ -106,17 +107,17 @@ private:
     TokenSets& sets_;
     SuffixTries& suffix_tries_;
     std::uint32_t words_;
-    AutomatonCache* at_ = nullptr;                 // of the automaton that the mask is computed for
-    std::vector<std::uint32_t>* ended_ = nullptr;  // suffix tries at the end of the whole grammar; null: not requested
-    Exploration* exploration_ = nullptr;           // receives the tasks and suffix tries, in grammars that share stacks; null in others
-    std::size_t paths_ = 0;                        // parser stacks that were examined, in grammars that share stacks
+    AutomatonCache* cache_ = nullptr;                  // of the automaton that the mask is computed for
+    std::vector<std::uint32_t>* end_tries_ = nullptr;  // suffix tries at the end of the whole grammar; null: not requested
+    Exploration* exploration_ = nullptr;               // receives the tasks and suffix tries, in grammars that share stacks; null in others
+    std::size_t paths_ = 0;                            // parser stacks that were examined, in grammars that share stacks
     std::vector<Task> tasks_;
-    std::vector<SummaryBuilder> open_;  // the first `opened_` are in use, the innermost last
-    std::size_t opened_ = 0;
+    std::vector<SummaryRecording> recordings_;  // the first `recording_count_` are in use, the innermost last
+    std::size_t recording_count_ = 0;
     std::vector<std::uint32_t> found_;
     std::vector<Span> spans_;
-    std::unordered_map<std::uint32_t, VisitedSet> visited_;
-    std::size_t taken_ = 0;  // number of tasks of the mask
+    std::unordered_map<std::uint32_t, VisitedSet> visited_configs_;
+    std::size_t task_count_ = 0;  // number of tasks of the mask
     KeyWalk key_walk_;
     std::vector<std::uint32_t> context_dependent_, row_, allowed_, key_pieces_;
     Configs below_, next_, after_;

@@ -9,12 +9,12 @@ namespace guideway {
 
 MaskEngine::MaskEngine(const TokenTable& vocabulary, std::size_t budget, const Tuning& tuning, Fuel& work)
     : budget_(budget), fuel_(work), results_(vocabulary, tuning, work, *this), summaries_(results_), punctuation_(results_),
-      builder_(results_, summaries_, punctuation_), forget_at_(budget / kCacheShareDivisor) {}
+      builder_(results_, summaries_, punctuation_), empty_idle_above_(budget / kCacheShareDivisor) {}
 
 std::uint32_t MaskEngine::next_automaton() {
     if (free_numbers_.empty()) {
         caches_.push_back(nullptr);
-        free_numbers_.reserve(caches_.capacity());  // so that `forget` allocates no memory
+        free_numbers_.reserve(caches_.capacity());  // so that `remove_automaton` allocates no memory
         free_numbers_.push_back(static_cast<std::uint32_t>(caches_.size() - 1));
     }
     const std::uint32_t number = free_numbers_.back();
@@ -24,48 +24,48 @@ std::uint32_t MaskEngine::next_automaton() {
 }
 
 // The token sets of its masks are kept until `drop_before` or `clear`.
-void MaskEngine::forget(std::uint32_t automaton) noexcept {
-    cache_bytes_ -= caches_[automaton]->counted;
+void MaskEngine::remove_automaton(std::uint32_t automaton) noexcept {
+    cache_bytes_ -= caches_[automaton]->counted_bytes;
     caches_[automaton].reset();
-    at_ = nullptr;
+    current_cache_ = nullptr;
     free_numbers_.push_back(automaton);
 }
 
 // Memory is released before a mask is computed. The caches of this automaton are emptied only with those of all others.
 void MaskEngine::begin_use(std::uint32_t automaton) {
-    if (at_) count_bytes(*at_);  // an error may have left it uncounted
-    at_ = caches_[automaton].get();
-    at_->touch(++use_clock_);
+    if (current_cache_) recount_bytes(*current_cache_);  // an error may have left it uncounted
+    current_cache_ = caches_[automaton].get();
+    current_cache_->touch(++automaton_clock_);
     trim();
-    at_->touch(use_clock_);  // if its caches were emptied, its time of use was lost, too
+    current_cache_->touch(automaton_clock_);  // if its caches were emptied, its time of use was lost, too
 }
 
-void MaskEngine::count_bytes(AutomatonCache& cache) {
+void MaskEngine::recount_bytes(AutomatonCache& cache) {
     const std::size_t now = cache.bytes();
-    cache_bytes_ += now - cache.counted;
-    cache.counted = now;
+    cache_bytes_ += now - cache.counted_bytes;
+    cache.counted_bytes = now;
 }
 
-void MaskEngine::count(std::uint32_t automaton) { count_bytes(*caches_[automaton]); }
+void MaskEngine::recount_bytes(std::uint32_t automaton) { recount_bytes(*caches_[automaton]); }
 
 // Empties the caches of idle automata, the least recently used first, until those of all automata have at most `most` bytes.
-void MaskEngine::forget_idle(std::size_t most) {
+void MaskEngine::empty_idle_caches(std::size_t most) {
     std::vector<std::pair<std::uint64_t, AutomatonCache*>> idle;
     for (const auto& one : caches_)
-        if (one && one->counted) idle.emplace_back(static_cast<std::uint64_t>(one->last), one.get());
+        if (one && one->counted_bytes) idle.emplace_back(static_cast<std::uint64_t>(one->last_use), one.get());
     std::sort(idle.begin(), idle.end());
-    for (const auto& [last, one] : idle) {
-        if (cache_bytes_ <= most || last + kRecentUses > use_clock_) return;
-        cache_bytes_ -= one->counted;
-        one->forget();
-        one->state_sets.forget();
-        one->machine.forget();
+    for (const auto& [last_use, one] : idle) {
+        if (cache_bytes_ <= most || last_use + kRecentUses > automaton_clock_) return;
+        cache_bytes_ -= one->counted_bytes;
+        one->empty_except_indexes();
+        one->state_sets.empty_except_large();
+        one->machine.empty_except_large();
     }
 }
 
 void MaskEngine::empty_caches() {
     for (const auto& one : caches_)
-        if (one) one->forget();
+        if (one) one->empty_except_indexes();
     cache_bytes_ = 0;
 }
 
@@ -77,21 +77,21 @@ void MaskEngine::clear() {
 }
 
 void MaskEngine::trim() {
-    if (cache_bytes_ > forget_at_) {
+    if (cache_bytes_ > empty_idle_above_) {
         const std::size_t some = budget_ / kCacheShareDivisor / 4;
-        forget_idle(3 * some);
-        forget_at_ = std::max(4 * some, cache_bytes_ + some);  // if all are in use, the check is not repeated at each mask
+        empty_idle_caches(3 * some);
+        empty_idle_above_ = std::max(4 * some, cache_bytes_ + some);  // if all are in use, the check is not repeated at each mask
     }
-    if (used() <= budget_) return;
+    if (bytes() <= budget_) return;
     std::vector<std::uint32_t> times;
-    results_.times(times);
-    summaries_.times(times);
+    results_.append_last_uses(times);
+    summaries_.append_last_uses(times);
     if (!times.empty()) {
         auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
         std::nth_element(times.begin(), middle, times.end());
         drop_before(*middle + 1);
     }
-    if (used() > budget_) clear();
+    if (bytes() > budget_) clear();
 }
 
 // Removes the results that were not looked up since, and the token sets and suffix tries that no other result needs.
@@ -116,9 +116,9 @@ MaskEngine::Mask* MaskEngine::find(const Machine& machine, const AutomatonCache&
 
 std::optional<bool> MaskEngine::fill_known(std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row) const {
     const AutomatonCache& from = *caches_[automaton];
-    const auto masks = from.of(state_set);
+    const auto masks = from.masks_of(state_set);
     if (masks.empty()) return std::nullopt;
-    from.touch(use_clock_);
+    from.touch(automaton_clock_);
     bool accepting = false;
     for (const Mask* one : masks) accepting |= one->accepting;
     write(from, masks, row);
@@ -127,7 +127,7 @@ std::optional<bool> MaskEngine::fill_known(std::uint32_t automaton, const StateS
 }
 
 std::optional<bool> MaskEngine::accepting_known(std::uint32_t automaton, const StateSet& state_set) const {
-    const auto masks = caches_[automaton]->of(state_set);
+    const auto masks = caches_[automaton]->masks_of(state_set);
     if (masks.empty()) return std::nullopt;
     return std::any_of(masks.begin(), masks.end(), [](const Mask* one) { return one->accepting; });
 }
@@ -142,9 +142,9 @@ bool MaskEngine::fill(Machine& machine, std::uint32_t automaton, const StateSet&
         accepting |= filled_.back()->accepting;
     }
     put_first(filled_);
-    write(*at_, filled_, row);
-    at_->keep(state_set, filled_);
-    count_bytes(*at_);
+    write(*current_cache_, filled_, row);
+    current_cache_->keep_masks(state_set, filled_);
+    recount_bytes(*current_cache_);
     return accepting;
 }
 
@@ -170,7 +170,7 @@ void MaskEngine::write(const AutomatonCache& from, const Mask& mask, std::uint32
         thread_local std::vector<std::uint32_t> kept;
         std::vector<std::uint32_t>& set_before = kept;  // each use of a thread-local variable is a call
         set_before.clear();
-        for (const std::uint32_t t : sets()[mask.run].taken())
+        for (const std::uint32_t t : sets()[mask.run].cleared())
             if (row[t >> 5] >> (t & 31) & 1) set_before.push_back(t);
         write_parts(from, mask, before, row);
         for (const std::uint32_t t : set_before) row[t >> 5] |= 1u << (t & 31);
@@ -191,25 +191,25 @@ void MaskEngine::write_parts(const AutomatonCache& from, const Mask& mask, std::
 }
 
 MaskEngine::Mask& MaskEngine::mask(Machine& machine, const Config& config) {
-    if (Mask* known = find(machine, *at_, config)) {
+    if (Mask* known = find(machine, *current_cache_, config)) {
         results_.counters.hits.fetch_add(1, std::memory_order_relaxed);
         return *known;
     }
     Mask made;
-    builder_.build(*at_, machine, config, made);
+    builder_.build(*current_cache_, machine, config, made);
     made.accepting = machine.accepting(config);
     Config place = config;
     if (machine.is_leaf(config) && config.regs != 0) {
         const Config any{config.node, config.state, 0, config.parent};
-        Mask* marker = at_->masks.find(any);
+        Mask* marker = current_cache_->masks.find(any);
         if (!made.context_dependent && (!marker || !marker->context_dependent)) place = any;
         if (made.context_dependent && !marker) {
-            marker = &at_->masks.add(any, {});
+            marker = &current_cache_->masks.add(any, {});
             marker->run = kNoTokens;
         }
         if (made.context_dependent) marker->context_dependent = true;  // `find` then looks for the mask of the register
     }
-    Mask& kept = at_->masks.get(place);
+    Mask& kept = current_cache_->masks.get(place);
     made.context_dependent |= kept.context_dependent;
     return kept = made;
 }

@@ -80,13 +80,13 @@ public:
     // Bytes that are kept as long as the store exists.
     std::size_t kept_bytes() const { return results_.ids().leaves() * 80 + caches_.capacity() * sizeof(caches_[0]); }
     const SelfLoops* loops(ExprPool& pool, ExprId state) { return results_.loops(pool, state); }
-    // A number for an automaton, valid until `forget`.
+    // A number for an automaton, valid until `remove_automaton`.
     std::uint32_t next_automaton();
-    // The reference is valid until `forget`. The contents are released while the automaton is idle.
+    // The reference is valid until `remove_automaton`. The contents are released while the automaton is idle.
     AutomatonCache& cache_of(std::uint32_t automaton) { return *caches_[automaton]; }
-    void forget(std::uint32_t automaton) noexcept;
+    void remove_automaton(std::uint32_t automaton) noexcept;
     // Counts the bytes of its caches again, after something was added.
-    void count(std::uint32_t automaton);
+    void recount_bytes(std::uint32_t automaton);
     // Computes the runs of leaves, except sets of texts, at their start and after the opening quote, up to a limit on work
     // (some tenths of a millisecond). Throws Error(limit) if a single run takes ten times as much.
     void warm_up_leaves(Machine& machine, std::uint32_t automaton);
@@ -95,22 +95,22 @@ public:
     // precomputed, only speed.
     void warm_up(Machine& machine, std::uint32_t automaton, std::uint64_t work);
     void clear();
-    std::size_t used() const { return cache_bytes_ + results_.bytes(); }
+    std::size_t bytes() const { return cache_bytes_ + results_.bytes(); }
     std::size_t hits() const { return results_.counters.hits.load(std::memory_order_relaxed); }
     std::size_t misses() const { return results_.counters.misses; }
 
 private:
     static constexpr std::size_t kCacheShareDivisor = 96;  // caches of idle automata are emptied above 1/96 of the memory budget
-    // An automaton that was used within the last kRecentUses ticks of `use_clock_` is not idle: the automata of a batch alternate.
+    // An automaton that was used within the last kRecentUses ticks of `automaton_clock_` is not idle: the automata of a batch alternate.
     static constexpr std::uint64_t kRecentUses = 1024;
     using Mask = AutomatonCache::Mask;
 
     void trim();
     void drop_before(std::uint32_t time);
     void begin_use(std::uint32_t automaton);
-    void forget_idle(std::size_t most);
+    void empty_idle_caches(std::size_t most);
     void empty_caches();
-    void count_bytes(AutomatonCache& cache);
+    void recount_bytes(AutomatonCache& cache);
     static Mask* find(const Machine& machine, const AutomatonCache& cache, const Config& config);
     Mask& mask(Machine& machine, const Config& config);
     void put_first(std::span<Mask*> masks) const;
@@ -129,11 +129,11 @@ private:
     MaskBuilder builder_;
     std::vector<std::unique_ptr<AutomatonCache>> caches_;  // by number of automaton
     std::vector<std::uint32_t> free_numbers_;              // of deleted automata
-    AutomatonCache* at_ = nullptr;                         // of the automaton that masks are computed for
-    // The clock of AutomatonCache::last: a tick for each mask of a state set that was not cached, `warm_up` and `warm_up_leaves`.
-    std::uint64_t use_clock_ = 0;
-    std::size_t forget_at_;      // bytes in the caches of automata, above which some are emptied
-    std::vector<Mask*> filled_;  // the masks of the state set
+    AutomatonCache* current_cache_ = nullptr;              // of the automaton that masks are computed for
+    // The clock of AutomatonCache::last_use: a tick for each mask of a state set that was not cached, `warm_up` and `warm_up_leaves`.
+    std::uint64_t automaton_clock_ = 0;
+    std::size_t empty_idle_above_;  // bytes in the caches of automata, above which some are emptied
+    std::vector<Mask*> filled_;     // the masks of the state set
 };
 
 }  // namespace guideway

@@ -31,18 +31,18 @@ void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
                 if (pool[c.expr].op == Op::strings || pool[after_byte(pool, '"', c.expr)].op == Op::strings) continue;
                 const ExprId state = quoted ? pool.dfa.derivative(c.expr, '"') : c.expr;
                 if (state <= kEmpty) continue;
-                if (before - fuel_.left() > kEnough || used() > budget_) return;
+                if (before - fuel_.left() > kEnough || bytes() > budget_) return;
                 results_.run(machine, kVocabularyTrie, {n, state, 0, kBottom});
             }
     });
-    count_bytes(*at_);
+    recount_bytes(*current_cache_);
 }
 
 void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_t work) {
     begin_use(automaton);
-    builder_.begin(*at_);
+    builder_.begin(*current_cache_);
     const std::uint64_t before = fuel_.left();
-    const auto is_over = [&] { return before - fuel_.left() >= work || used() > budget_; };
+    const auto is_over = [&] { return before - fuel_.left() >= work || bytes() > budget_; };
     Configs first;
     machine.start(first);
     for (const Config& c : first)
@@ -59,7 +59,7 @@ void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_
         }
     }
     std::unordered_set<std::uint64_t> seen;
-    builder_.begin(*at_);
+    builder_.begin(*current_cache_);
     for (std::size_t i = 0; i < leaves.size() && !is_over(); ++i) {  // breadth-first from the starts of the leaves
         fuel_.spend(kStateWork);
         const Config at = leaves[i];
@@ -74,7 +74,7 @@ void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_
             if (next != kNone && (leaves.empty() || leaves.back().state != next)) leaves.push_back({at.node, next, 0, kBottom});
         }
     }
-    count_bytes(*at_);
+    recount_bytes(*current_cache_);
 }
 
 }  // namespace guideway

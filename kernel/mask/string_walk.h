@@ -17,7 +17,7 @@ inline constexpr std::uint8_t kQuote = '"';
 template <class Sink>
 class StringWalk {
 public:
-    StringWalk(const StringTrie& words, const TokenTrie& trie, Sink& sink) : words_(words), x_(trie), sink_(sink) {}
+    StringWalk(const StringTrie& strings, const TokenTrie& trie, Sink& sink) : strings_(strings), x_(trie), sink_(sink) {}
 
     // From a position in the texts after their opening quote; or, if `quoted`, from that quote, which is before the position.
     void run(const TrieForest& forest, const StringTrie::Step& start, bool quoted) {
@@ -61,18 +61,18 @@ private:
                 i = x_.end[i];
                 continue;
             }
-            if (byte == kQuote && part == 0 && words_.end(node) != kNone) {
+            if (byte == kQuote && part == 0 && strings_.end(node) != kNone) {
                 sink_.over(i, here.first);
                 i = x_.end[i];
                 continue;
             }
-            const StringTrie::Step next = words_.next(node, part, byte);
+            const StringTrie::Step next = strings_.next(node, part, byte);
             if (next.node == StringTrie::kNoEntries) {
                 i = x_.end[i];
                 continue;
             }
             std::uint32_t first = here.first;
-            if constexpr (Sink::kRanks) first += next.part == 0 ? words_.texts_before(node, next.node) : 0;
+            if constexpr (Sink::kRanks) first += next.part == 0 ? strings_.texts_before(node, next.node) : 0;
             sink_.at(i, next, first);
             if (const std::uint32_t last = x_.end[i]; last > i + 1) {
                 const bool wide = x_.wide(i) != nullptr;
@@ -85,10 +85,10 @@ private:
 
     // The bytes that can follow; or all bytes, where the node has few children and many texts continue: this is cheaper.
     ByteSet wanted(const StringTrie::Step& at, bool wide) const {
-        if (!wide && words_.children(at.node) > kFew) return ByteSet::range(0, 255);
+        if (!wide && strings_.children(at.node) > kFew) return ByteSet::range(0, 255);
         ByteSet made;
-        words_.live(at.node, at.part, made);
-        if (at.part == 0 && words_.end(at.node) != kNone) made.insert(kQuote);
+        strings_.live(at.node, at.part, made);
+        if (at.part == 0 && strings_.end(at.node) != kNone) made.insert(kQuote);
         return made;
     }
 
@@ -103,7 +103,7 @@ private:
         thread_local std::vector<Level> path;
         return path;
     }
-    const StringTrie& words_;
+    const StringTrie& strings_;
     const TokenTrie& x_;
     Sink& sink_;
     std::vector<Level>& path_ = reused();

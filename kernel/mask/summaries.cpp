@@ -1,8 +1,8 @@
 // Masks of grammars that share stacks (`Machine::shares_stacks`). The result of a trie in the rest of a sequence does
 // not depend on the stack below. It is computed once, directly above the bottom frame, and later nestings look it up.
 //
-// All paths to a suffix trie are followed together. The trie with the longest text is next (`Exploration::ended`): a trie leads only
-// to shorter ones, or, where a component accepts the empty text, to itself.
+// All paths to a suffix trie are followed together. The trie with the longest text is next (`Exploration::frames_to_resume`): a trie leads
+// only to shorter ones, or, where a component accepts the empty text, to itself.
 #include <algorithm>
 
 #include "guideway/base/error.h"
@@ -25,20 +25,20 @@ void make_set(std::vector<std::uint32_t>& list) {
 
 }  // namespace
 
-void FrameSummaries::times(std::vector<std::uint32_t>& times) const {
-    for (const auto& [key, made] : known) times.push_back(made.time);
+void FrameSummaries::append_last_uses(std::vector<std::uint32_t>& times) const {
+    for (const auto& [key, made] : known) times.push_back(made.last_use);
 }
 
 // Removes summaries that were not used since; marks the sets and suffix tries of the others.
 void FrameSummaries::drop_before(std::uint32_t time, std::vector<bool>& sets, std::vector<bool>& tries) {
     joined_.clear();
-    std::erase_if(known, [&](const auto& entry) { return entry.second.time < time; });
+    std::erase_if(known, [&](const auto& entry) { return entry.second.last_use < time; });
     for (const auto& [key, made] : known) {
         for (std::uint32_t trie : made.exits) tries[trie] = true;
         for (std::uint32_t set : made.sets) mark_used(set, sets);
     }
     std::erase_if(known, [&](const auto& entry) { return !tries[entry.first.trie]; });
-    for (const auto& [key, made] : known) results_.counters.used += made.bytes();
+    for (const auto& [key, made] : known) results_.counters.bytes += made.bytes();
 }
 
 void FrameSummaries::clear() {
@@ -57,7 +57,7 @@ void FrameSummaries::join(std::vector<std::uint32_t>& sets) {
             joined_.erase(made);
             throw;
         }
-        results_.counters.used += sizeof *made + kMapBytes + sets.size() * sizeof sets[0];
+        results_.counters.bytes += sizeof *made + kMapBytes + sets.size() * sizeof sets[0];
     }
     sets.assign(1, made->second);
 }
@@ -81,15 +81,15 @@ std::uint32_t FrameSummaries::joined(const std::vector<std::uint32_t>& sets) {
 
 // Notes that a suffix trie is left above a frame.
 void MaskBuilder::leave(Exploration& exploration, std::uint32_t trie, std::uint32_t frame) {
-    exploration.ended[{~suffix_tries_.reach(trie), trie}].push_back(frame);
+    exploration.frames_to_resume[{~suffix_tries_.reach(trie), trie}].push_back(frame);
 }
 
 // Runs a trie through the keys or the punctuation of an object or array; what follows is added to the exploration. Returns false
 // at other places.
-bool MaskBuilder::take_parts(Machine& machine, Exploration& exploration, const Task& task) {
+bool MaskBuilder::run_parts(Machine& machine, Exploration& exploration, const Task& task) {
     if (machine.is_leaf(task.config) || !(tuning_.key_index || tuning_.punctuation)) return false;
     fuel_.spend(kPartWork);
-    if (exploration.taken[task.trie].repeats(task.config)) return true;
+    if (exploration.visited_configs[task.trie].repeats(task.config)) return true;
     struct Redirect {  // tasks are added to the exploration, not to `tasks_`
         MaskBuilder& builder;
         Redirect(MaskBuilder& all, Exploration& exploration) : builder(all) {
@@ -103,12 +103,12 @@ bool MaskBuilder::take_parts(Machine& machine, Exploration& exploration, const T
             builder.spans_.clear();
         }
     } const redirect(*this, exploration);
-    if (!take_keys(machine, task) && !take_punctuation(machine, task)) return false;
+    if (!run_keys(machine, task) && !run_punctuation(machine, task)) return false;
     exploration.sets.insert(exploration.sets.end(), found_.begin(), found_.end());
     if (spans_.empty()) return true;
     std::vector<std::uint32_t> tokens;
     for (const Span& span : spans_)
-        for (const std::uint32_t t : at_->tokens(span)) tokens.push_back(t);
+        for (const std::uint32_t t : cache_->tokens(span)) tokens.push_back(t);
     make_set(tokens);
     exploration.sets.push_back(sets_.sparse(tokens));
     return true;
@@ -124,7 +124,7 @@ void MaskBuilder::drain_worklist(Machine& machine, Exploration& exploration) {
             leave(exploration, task.trie, machine.push(at));
             continue;
         }
-        if (take_parts(machine, exploration, task)) continue;
+        if (run_parts(machine, exploration, task)) continue;
         const WalkResult made = results_.run(machine, task.trie, at, true);
         if (!sets_[made.tokens].data.empty()) exploration.sets.push_back(made.tokens);
         if (made.context_dependent != kNoTokens)
@@ -140,16 +140,16 @@ void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned de
     std::vector<std::uint32_t> all, inside;
     Configs together;
     drain_worklist(machine, exploration);
-    while (!exploration.ended.empty()) {
-        const auto [key, frames] = std::move(*exploration.ended.begin());
-        exploration.ended.erase(exploration.ended.begin());
+    while (!exploration.frames_to_resume.empty()) {
+        const auto [key, frames] = std::move(*exploration.frames_to_resume.begin());
+        exploration.frames_to_resume.erase(exploration.frames_to_resume.begin());
         const std::uint32_t trie = key.second;
         all.clear();
         for (std::uint32_t frame : frames) machine.members(frame, all);
         make_set(all);
         inside.clear();
         for (std::uint32_t frame : all) {
-            if (!exploration.visited.insert(std::uint64_t{trie} << 32 | frame).second) continue;
+            if (!exploration.visited_frames.insert(std::uint64_t{trie} << 32 | frame).second) continue;
             if (++paths_ > kMaxPaths)
                 throw over_limit(kMaxPaths, "parser stacks in the computation of one mask", "make the grammar less ambiguous");
             const Config at = machine.frame(frame);
@@ -180,11 +180,11 @@ void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned de
 const FrameSummary* MaskBuilder::call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth) {
     const ResultKey key{trie, machine.component(frame.node).id, frame.state, 0};
     if (const auto known = summaries_.known.find(key); known != summaries_.known.end()) {
-        known->second.time = results_.counters.time;
-        return known->second.open ? nullptr : &known->second;
+        known->second.last_use = results_.counters.result_clock;
+        return known->second.incomplete ? nullptr : &known->second;
     }
     if (depth >= kMaxDepth) return nullptr;
-    ++results_.counters.time;
+    ++results_.counters.result_clock;
     FrameSummary& made = summaries_.known[key];
     try {
         Exploration exploration;
@@ -201,9 +201,9 @@ const FrameSummary* MaskBuilder::call(Machine& machine, std::uint32_t trie, cons
         summaries_.known.erase(key);
         throw;
     }
-    made.open = false;
-    made.time = results_.counters.time;
-    results_.counters.used += made.bytes();
+    made.incomplete = false;
+    made.last_use = results_.counters.result_clock;
+    results_.counters.bytes += made.bytes();
     return &made;
 }
 
@@ -212,7 +212,7 @@ const FrameSummary* MaskBuilder::call(Machine& machine, std::uint32_t trie, cons
 std::vector<std::uint32_t> MaskBuilder::saturate_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask) {
     Exploration exploration;
     if (machine.is_sequence(config)) leave(exploration, trie, machine.push(config));
-    else if (!take_parts(machine, exploration, {trie, config})) {
+    else if (!run_parts(machine, exploration, {trie, config})) {
         const WalkResult made = results_.run(machine, trie, config);
         if (trie == kVocabularyTrie) mask.run = made.tokens;  // only this set may be a delta
         else exploration.sets.push_back(made.tokens);

@@ -14,8 +14,8 @@ namespace guideway {
 
 struct FrameSummary {
     std::vector<std::uint32_t> sets, exits, context_dependent;  // token sets; suffix tries; tokens that depend on more context
-    std::uint32_t time = 0;                                     // of its last use
-    bool open = true;                                           // its computation is not complete
+    std::uint32_t last_use = 0;                                 // by `ResultCounters::result_clock`
+    bool incomplete = true;                                     // its computation is not complete
     std::size_t bytes() const {
         return sizeof(FrameSummary) + sizeof(ResultKey) + 48 +
                (sets.size() + exits.size() + context_dependent.size()) * sizeof(std::uint32_t);
@@ -30,7 +30,7 @@ public:
 
     // Replaces sorted sets by one set of all their tokens: a mask is written set by set.
     void join(std::vector<std::uint32_t>& sets);
-    void times(std::vector<std::uint32_t>& times) const;
+    void append_last_uses(std::vector<std::uint32_t>& times) const;
     void drop_before(std::uint32_t time, std::vector<bool>& sets, std::vector<bool>& tries);
     void clear();
 

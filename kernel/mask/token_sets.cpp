@@ -7,22 +7,22 @@
 
 namespace guideway {
 
-std::uint64_t TokenSets::hash(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared, std::span<const std::uint32_t> data) {
-    std::uint64_t h = mix(static_cast<std::uint64_t>(form), std::uint64_t{base} << 32 | cleared);
+std::uint64_t TokenSets::hash(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared_count, std::span<const std::uint32_t> data) {
+    std::uint64_t h = mix(static_cast<std::uint64_t>(form), std::uint64_t{base} << 32 | cleared_count);
     std::size_t i = 0;
     for (; i + 1 < data.size(); i += 2) h = (h ^ (std::uint64_t{data[i]} << 32 | data[i + 1])) * 0x9e3779b97f4a7c15ULL;
     if (i < data.size()) h = mix(h, data[i]);
     return mix(h, data.size());
 }
 
-std::uint32_t TokenSets::keep(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared, std::span<const std::uint32_t> data) {
-    const std::uint64_t h = hash(form, base, cleared, data);
+std::uint32_t TokenSets::keep(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared_count, std::span<const std::uint32_t> data) {
+    const std::uint64_t h = hash(form, base, cleared_count, data);
     const std::uint32_t known = ids_.find(h, [&](std::uint32_t id) {
         const TokenSet& set = sets_[id];
-        return set.form == form && set.base == base && set.cleared == cleared && std::ranges::equal(set.data, data);
+        return set.form == form && set.base == base && set.cleared_count == cleared_count && std::ranges::equal(set.data, data);
     });
     if (known != InternTable::kMissing) return known;
-    TokenSet set{form, base, cleared, ArenaBlock<std::uint32_t>(data)};
+    TokenSet set{form, base, cleared_count, ArenaBlock<std::uint32_t>(data)};
     bytes_ += cost(set);
     auto id = static_cast<std::uint32_t>(sets_.size());
     if (free_.empty()) sets_.push_back(std::move(set));
@@ -63,9 +63,9 @@ std::uint32_t TokenSets::changed(std::uint32_t id, std::vector<std::uint32_t> cl
     };
     std::sort(cleared.begin(), cleared.end());
     std::sort(added.begin(), added.end());
-    const std::vector<std::uint32_t> taken = without(set.taken(), added), kept = without(set.added(), cleared);
-    cleared.insert(cleared.end(), taken.begin(), taken.end());
-    added.insert(added.end(), kept.begin(), kept.end());
+    const std::vector<std::uint32_t> still_cleared = without(set.cleared(), added), still_added = without(set.added(), cleared);
+    cleared.insert(cleared.end(), still_cleared.begin(), still_cleared.end());
+    added.insert(added.end(), still_added.begin(), still_added.end());
     for (auto* some : {&cleared, &added}) {
         std::sort(some->begin(), some->end());
         some->erase(std::unique(some->begin(), some->end()), some->end());
@@ -93,7 +93,7 @@ void TokenSets::restore(std::uint32_t id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id];
     if (set.form != TokenSet::Form::delta) return;
     const TokenSet& base = sets_[set.base];
-    for (const std::uint32_t t : set.taken()) row[t >> 5] |= std::uint32_t{base.holds(t)} << (t & 31);
+    for (const std::uint32_t t : set.cleared()) row[t >> 5] |= std::uint32_t{base.holds(t)} << (t & 31);
 }
 
 void TokenSets::append(std::uint32_t id, std::vector<std::uint32_t>& tokens) const {
@@ -107,7 +107,7 @@ void TokenSets::append(std::uint32_t id, std::vector<std::uint32_t>& tokens) con
 void TokenSets::change(std::uint32_t id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id];
     if (set.form != TokenSet::Form::delta) return;
-    for (const std::uint32_t t : set.taken()) row[t >> 5] &= ~(1u << (t & 31));
+    for (const std::uint32_t t : set.cleared()) row[t >> 5] &= ~(1u << (t & 31));
     for (const std::uint32_t t : set.added()) row[t >> 5] |= 1u << (t & 31);
 }
 
@@ -124,7 +124,7 @@ void TokenSets::sweep(std::vector<bool>& used) {
     ids_ = {};
     for (std::uint32_t i = 0; i < sets_.size(); ++i)
         if (used[i] && sets_[i].form != TokenSet::Form::unused)
-            ids_.add(hash(sets_[i].form, sets_[i].base, sets_[i].cleared, sets_[i].data), i);
+            ids_.add(hash(sets_[i].form, sets_[i].base, sets_[i].cleared_count, sets_[i].data), i);
 }
 
 }  // namespace guideway

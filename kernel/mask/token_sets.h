@@ -19,11 +19,11 @@ namespace guideway {
 struct TokenSet {
     enum class Form : std::uint8_t { unused, sparse, dense, delta };
     Form form = Form::unused;
-    std::uint32_t base = 0;          // of a delta: the number of a list or a row
-    std::uint32_t cleared = 0;       // of a delta: the first `cleared` ids of `data` are cleared, the others added
-    ArenaBlock<std::uint32_t> data;  // token ids; words of a row
-    std::span<const std::uint32_t> taken() const { return std::span(data).first(cleared); }
-    std::span<const std::uint32_t> added() const { return std::span(data).subspan(cleared); }
+    std::uint32_t base = 0;           // of a delta: the number of a list or a row
+    std::uint32_t cleared_count = 0;  // of a delta: the first `cleared_count` ids of `data` are cleared, the others added
+    ArenaBlock<std::uint32_t> data;   // token ids; words of a row
+    std::span<const std::uint32_t> cleared() const { return std::span(data).first(cleared_count); }
+    std::span<const std::uint32_t> added() const { return std::span(data).subspan(cleared_count); }
     // For a list or a row.
     bool holds(std::uint32_t token) const {
         return form == Form::dense ? data[token >> 5] >> (token & 31) & 1 : std::binary_search(data.begin(), data.end(), token);
@@ -68,8 +68,8 @@ public:
     std::size_t size() const { return sets_.size() - free_.size(); }
 
 private:
-    std::uint32_t keep(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared, std::span<const std::uint32_t> data);
-    static std::uint64_t hash(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared, std::span<const std::uint32_t> data);
+    std::uint32_t keep(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared_count, std::span<const std::uint32_t> data);
+    static std::uint64_t hash(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared_count, std::span<const std::uint32_t> data);
     static std::size_t cost(const TokenSet& set) { return set.data.size() * 4 + sizeof(TokenSet) + 48; }
 
     std::uint32_t words_;

@@ -101,9 +101,9 @@ std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Sto
     auto components = analyse(std::move(program), store->pool);
     for (AnalysedNode& c : components) c.id = store->engine.ids().of(c);
     made->nodes_ = components.size();
-    store->ended.each([&](std::uint32_t number) { store->engine.forget(number); });
-    made->ended_ = std::make_unique<RetireList::Number>();
-    made->number_ = made->ended_->number = store->engine.next_automaton();
+    store->retired.each([&](std::uint32_t number) { store->engine.remove_automaton(number); });
+    made->retire_entry_ = std::make_unique<RetireList::Number>();
+    made->number_ = made->retire_entry_->number = store->engine.next_automaton();
     made->store_ = store;
     AutomatonCache& cache = store->engine.cache_of(made->number_);
     made->machine_ = std::make_unique<Machine>(AnalysedNodes(std::move(components), &store->leaves), root, store->pool, cache.machine);
@@ -161,7 +161,7 @@ void Automaton::warm_up_first() const {
 }
 
 Automaton::~Automaton() {
-    if (store_) store_->ended.add(std::move(ended_));  // null: compilation threw an error
+    if (store_) store_->retired.add(std::move(retire_entry_));  // null: compilation threw an error
 }
 
 // After an interruption it begins again with the rest of the work: earlier results are cached, and cost little.
@@ -197,7 +197,7 @@ bool Automaton::needs_replacement() const {
 Automaton::Stats Automaton::stats() const {
     const SharedHold guard(*store_);
     const MaskEngine& engine = store_->engine;
-    return {nodes_, machine_->frame_count(), store_->pool.size(), engine.used(), engine.hits(), engine.misses()};
+    return {nodes_, machine_->frame_count(), store_->pool.size(), engine.bytes(), engine.hits(), engine.misses()};
 }
 
 }  // namespace guideway

@@ -23,7 +23,7 @@ std::string Completions::forced(const StateSet& state_set) {
     std::string found = next_forced({state_set.configs().begin(), state_set.configs().end()}, tried);
     if (tried > kFewTried) {
         engine_.cache_of(automaton_).forced.keep(state_set.id, found);
-        engine_.count(automaton_);
+        engine_.recount_bytes(automaton_);
     }
     return found;
 }
@@ -70,7 +70,7 @@ std::string Completions::text(Configs configs) {
     Configs next;
     for (int b; (b = machine_.best_byte(configs)) >= 0;) {
         machine_.step_all(configs, static_cast<std::uint8_t>(b), next);
-        if (machine_.recalls()) configs.swap(next);
+        if (machine_.cost_is_upper_bound()) configs.swap(next);
         else machine_.cheapest(next, configs);  // costs are exact: the others are not part of a shortest completion
         text.push_back(static_cast<char>(b));
         machine_.pool().fuel().spend(kStepWork);
@@ -81,7 +81,7 @@ std::string Completions::text(Configs configs) {
 // Fewest tokens that spell a shortest completion. Follows it to a text whose result is cached (completion_cache.h), then computes
 // the fewest tokens from each position, from its end to its begin.
 std::uint32_t Completions::fewest_tokens(Configs configs) {
-    if (machine_.recalls()) return vocabulary_.fewest_tokens(text(std::move(configs)));
+    if (machine_.cost_is_upper_bound()) return vocabulary_.fewest_tokens(text(std::move(configs)));
     std::string text;
     CompletionCache::Tail tail;
     std::vector<std::pair<std::size_t, Configs>> places;
@@ -117,13 +117,13 @@ std::uint32_t Completions::fewest_tokens(Configs configs) {
 }
 
 std::uint32_t Completions::tokens(Configs configs) {
-    machine_.settle(configs, vocabulary_.longest());
+    machine_.drop_irrelevant_texts(configs, vocabulary_.longest());
     if (const auto known = engine_.cache_of(automaton_).finish.find(configs)) return *known;
     // No budget is as large as kMaxFollowed: above it, the number of bytes is exact enough.
     const std::uint32_t bytes = cost(configs);
     const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : fewest_tokens(configs), 1);
     engine_.cache_of(automaton_).finish.keep(std::move(configs), tokens);
-    engine_.count(automaton_);
+    engine_.recount_bytes(automaton_);
     return tokens;
 }
 
@@ -163,12 +163,12 @@ std::uint32_t Completions::keep_within(const Configs& configs, std::span<std::ui
             i = trie.end[i];
             continue;
         }
-        machine_.settle(here, vocabulary_.longest());
+        machine_.drop_irrelevant_texts(here, vocabulary_.longest());
         if (const auto ending = trie.tokens_at(i); !ending.empty()) {
             const std::uint32_t bytes = cost(here);
             std::uint32_t needs = vocabulary_.spells_every_byte() ? sum(bytes, 1) : kInfinite;
             // If even tokens of maximum length do not fit, the exact number is not needed.
-            if (sum(needs, 1) > left && (machine_.recalls() || bytes / vocabulary_.longest() < left)) needs = tokens(here);
+            if (sum(needs, 1) > left && (machine_.cost_is_upper_bound() || bytes / vocabulary_.longest() < left)) needs = tokens(here);
             worst = std::max(worst, needs);
             if (sum(needs, 1) > left)
                 for (std::uint32_t t : ending) row[t >> 5] &= ~(1u << (t & 31));

@@ -308,7 +308,7 @@ Matcher::MaskId Matcher::mask_id() const {
         auto& memo = automaton_->cache().mask_ids;
         if (memo.size() > kMaxRemembered) memo.clear();
         memo.emplace(state_set(), made);
-        automaton_->store_->engine.count(automaton_->number_);
+        automaton_->store_->engine.recount_bytes(automaton_->number_);
     });
     return made;
 }
@@ -421,7 +421,7 @@ std::uint32_t Matcher::needed() const {
     if (const auto* known = memo.find(id)) return *known;
     const std::uint32_t found = completions().tokens(now());
     memo.keep(id, found);
-    automaton_->store_->engine.count(automaton_->number_);
+    automaton_->store_->engine.recount_bytes(automaton_->number_);
     return found;
 }
 
@@ -438,7 +438,7 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
         return {.fits = true, .is_whole = false};
     }
     fill_locked(history_.now(), row);
-    automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
+    automaton_->machine_->drop_irrelevant_texts(configs, automaton_->vocabulary_->longest());
     AutomatonCache& cache = automaton_->cache();
     const std::uint32_t id = history_.now().id;
     const auto known_worst = [&]() -> std::optional<std::uint32_t> {
@@ -458,7 +458,7 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
     if (before - work.left() > kFewUnits && sum(worst, 1) > left) cache.within.keep(budget_key(id, left), {row.begin(), row.end()});
     if (is_large(history_.now())) cache.large_worst.keep(id, worst);
     else cache.worst.keep(std::move(configs), worst);
-    automaton_->store_->engine.count(automaton_->number_);
+    automaton_->store_->engine.recount_bytes(automaton_->number_);
     return {.fits = true, .is_whole = sum(worst, 1) <= left};
 }
 

@@ -86,7 +86,7 @@ private:
     std::size_t nodes_ = 0;
     std::size_t first_bytes_ = 0;  // bytes of the store's expressions directly after compilation
     std::uint32_t number_ = 0;     // of its `AutomatonCache` in the store
-    std::unique_ptr<RetireList::Number> ended_;
+    std::unique_ptr<RetireList::Number> retire_entry_;
     mutable std::optional<StateSetTable> state_sets_;  // that matchers have reached; it grows under the store's lock
 };
 

@@ -67,7 +67,7 @@ struct Store {
     ProgramPrefixCache beginnings;
     SharedLeaves leaves;
     MaskEngine engine;
-    RetireList ended;
+    RetireList retired;
     Configs now, scratch;  // temporary data of the thread that holds the lock
 };
 

@@ -374,10 +374,10 @@ ExprId ExprTable::intersect(std::vector<ExprId> parts) {
     }
     if (!taken.empty() && !left.empty()) return subtract(intersect(std::move(left)), unite(std::move(taken)));
     // One infinite language without several finite sets of texts is infinite.
-    const auto taken_from = [&](ExprId p) { return exprs_[p].op == Op::difference ? exprs_[p].a : p; };
-    const ExprId base = taken_from(flat[0]);
+    const auto minuend_of = [&](ExprId p) { return exprs_[p].op == Op::difference ? exprs_[p].a : p; };
+    const ExprId base = minuend_of(flat[0]);
     if (exprs_[base].known_infinite && std::all_of(flat.begin(), flat.end(), [&](ExprId p) {
-            return taken_from(p) == base && (p == base || exprs_[exprs_[p].b].known_finite);
+            return minuend_of(p) == base && (p == base || exprs_[exprs_[p].b].known_finite);
         }))
         made.known_infinite = made.known_nonempty = true;
     return intern(made, &flat);

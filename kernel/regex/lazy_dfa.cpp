@@ -643,7 +643,7 @@ bool LazyDfa::goes_by_head(ExprId e, const ByteSet& bytes) {
 
 ExprId LazyDfa::delta_base(ExprId e) {
     if (!exprs_[e].unbounded) return kNone;
-    if (const ExprId whole = taken_from(exprs_, e); whole != kNone) return whole;
+    if (const ExprId whole = minuend_of(exprs_, e); whole != kNone) return whole;
     const ExprId at = dominant_target(e);
     return at != kNone && dominant_target(at) == at ? at : kNone;
 }

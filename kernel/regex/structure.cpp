@@ -73,7 +73,7 @@ ExprId unite_labelled(ExprTable& exprs, const std::vector<std::pair<ExprId, std:
     return exprs.unite(std::move(made));
 }
 
-ExprId taken_from(ExprTable& exprs, ExprId e) {
+ExprId minuend_of(ExprTable& exprs, ExprId e) {
     std::vector<ExprId> heads;  // sets before a difference: the quote that opens a key
     bool found = false;
     for (Expr x = exprs[e];; x = exprs[e]) {

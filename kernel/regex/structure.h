@@ -85,7 +85,7 @@ ExprId unite_labelled(ExprTable& exprs, const std::vector<std::pair<ExprId, std:
 ExprId cheapest_alternatives(ExprTable& exprs, ExprId e);
 
 // The first operand of a difference, with sets of bytes that may be before it; kNone for others.
-ExprId taken_from(ExprTable& exprs, ExprId e);
+ExprId minuend_of(ExprTable& exprs, ExprId e);
 
 // One of nested differences: the excluded texts, the tail after the difference, and its first operand (kNone without a tail).
 struct Layer {

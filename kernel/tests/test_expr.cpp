@@ -76,9 +76,9 @@ void test_alphabets() {
     for (const ExprId e : {both, but, pool.unite({pool.concat(digits, quote), pool.concat(letters, quote)})}) CHECK(ends_in(pool, e, '"'));
     CHECK(!ends_in(pool, pool.unite({letters, quote}), '"'));
     CHECK(!ends_in(pool, pool.concat(quote, digits), '"'));
-    CHECK(taken_from(pool, but) == pool.concat(letters, quote));
-    CHECK(taken_from(pool, pool.concat(quote, but)) == pool.concat(quote, pool.concat(letters, quote)));
-    CHECK(taken_from(pool, pool.concat(quote, letters)) == kNone);
+    CHECK(minuend_of(pool, but) == pool.concat(letters, quote));
+    CHECK(minuend_of(pool, pool.concat(quote, but)) == pool.concat(quote, pool.concat(letters, quote)));
+    CHECK(minuend_of(pool, pool.concat(quote, letters)) == kNone);
 }
 
 void test_needed() {

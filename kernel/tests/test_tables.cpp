@@ -22,7 +22,7 @@ void test_index() {
     std::map<std::uint32_t, std::uint32_t> twin;
     bool same = true;
     for (int turn = 0; turn < 30000; ++turn) {
-        if (turn % 7000 == 6999) index.forget();  // a large one is not emptied
+        if (turn % 7000 == 6999) index.drop_if_small();  // a large one is not emptied
         if (turn % 9000 == 8999) index = {};
         const auto wanted = static_cast<std::uint32_t>(chance() % 20000);
         const auto hash = [](std::uint32_t thing) { return mix(thing, 5); };

@@ -418,12 +418,12 @@ void budgets() {
     Matcher matcher(automaton);
     Row row(small->words());
     matcher.fill_mask(row);
-    const std::size_t used = small->store()->engine.used();
+    const std::size_t used = small->store()->engine.bytes();
     (void)matcher.tokens_to_finish();
-    CHECK(small->store()->engine.used() >= used + 64);
-    const std::size_t with_finish = small->store()->engine.used();
+    CHECK(small->store()->engine.bytes() >= used + 64);
+    const std::size_t with_finish = small->store()->engine.bytes();
     (void)matcher.mask_id();
-    CHECK(small->store()->engine.used() >= with_finish + 64);
+    CHECK(small->store()->engine.bytes() >= with_finish + 64);
     ExprPool pool;
     const auto cost_of = [&](auto&& make) {
         const std::size_t before = pool.bytes(), exprs = pool.size();
