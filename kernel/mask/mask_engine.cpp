@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "guideway/base/thread_scratch.h"
 #include "guideway/vocabulary/token_table.h"
 
 namespace guideway {
@@ -167,9 +168,7 @@ void MaskEngine::write(const AutomatonCache& from, std::span<Mask* const> masks,
 void MaskEngine::write(const AutomatonCache& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
     if (before == kNoTokens || sets()[mask.run].form != TokenSet::Form::delta) write_parts(from, mask, before, row);
     else {
-        thread_local std::vector<std::uint32_t> kept;
-        std::vector<std::uint32_t>& set_before = kept;  // each use of a thread-local variable is a call
-        set_before.clear();
+        std::vector<std::uint32_t>& set_before = thread_scratch<MaskEngine, std::uint32_t>();
         for (const std::uint32_t t : sets()[mask.run].cleared())
             if (row[t >> 5] >> (t & 31) & 1) set_before.push_back(t);
         write_parts(from, mask, before, row);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "guideway/base/thread_scratch.h"
 #include "guideway/mask/leaf_walk.h"
 #include "guideway/regex/string_trie.h"
 
@@ -99,14 +100,10 @@ private:
         ByteSet wanted;
         ChildFilter filter;
     };
-    static std::vector<Level>& reused() {  // so that a walk allocates no memory
-        thread_local std::vector<Level> path;
-        return path;
-    }
     const StringTrie& strings_;
     const TokenTrie& x_;
     Sink& sink_;
-    std::vector<Level>& path_ = reused();
+    std::vector<Level>& path_ = thread_scratch<StringWalk, Level>();
 };
 
 }  // namespace guideway
