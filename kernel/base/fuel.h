@@ -46,7 +46,7 @@ public:
     // Calls f with at most this many units: f throws Error(limit) if it needs more.
     template <class F>
     void within(std::uint64_t units, F&& f) {
-        struct Withheld {
+        struct Withheld {  // units that f must not spend; they are returned after it
             Fuel& work;
             std::uint64_t units;
             ~Withheld() { work.rest_ += units; }

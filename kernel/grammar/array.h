@@ -23,7 +23,9 @@ public:
     bool may_have_item(const AnalysedNode& k, std::uint32_t regs);
     bool may_end(const AnalysedNode& k, std::uint32_t regs);
     void enter_item(const Config& c, Configs& out);
+    // The register after an item that must be unique, with its text.
     std::uint32_t after_unique(const AnalysedNode& k, std::uint32_t regs, std::uint32_t read_text);
+    // See `ObjectRules::watched_keys`.
     std::uint32_t watched_items(const Config& frame, std::uint32_t further);
 
 private:

@@ -32,7 +32,7 @@ public:
 private:
     struct Known {
         std::uint32_t used;  // the texts that were found, and those used before
-        bool ended;
+        bool ended;          // `lengths` has all texts
         std::vector<std::uint32_t> lengths;
     };
     const Known& known(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);

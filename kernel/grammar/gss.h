@@ -48,6 +48,7 @@ private:
     std::vector<std::uint32_t> topological_rank_, ranked_, worklist_;  // worklist_: a heap of the ranks of scheduled nodes
     std::vector<std::vector<std::uint32_t>> scheduled_;                // by rank: the frames above which the node is to be entered
     std::unordered_map<std::uint32_t, std::uint32_t> gss_node_ids_;    // by the record of the united frames
+    // Recursive calls of the current `unite`, up to kMaxFactored.
     unsigned factored_ = 0;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> deferred_;          // nodes and the frames above which they are to be entered
     Configs sequences_;                                                      // frames of sequences to continue with

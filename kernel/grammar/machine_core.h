@@ -186,8 +186,9 @@ struct MachineLimits {
 // Results of a step from a configuration on the bottom frame, in addition to its successors.
 struct Outcome {
     bool popped = false;  // the component has ended before the byte: the frame below must read it
-    bool context_dependent =
-        false;  // the result depends on text that was read before this configuration: a step from the real one is needed
+    // The result depends on text that was read before the configuration and is not known: the whole token must be stepped from the
+    // configuration of the matcher.
+    bool context_dependent = false;
 };
 
 // Indexes of stacks, records and texts, and the costs of stacks.
@@ -218,7 +219,7 @@ struct MachineCore {
     std::uint32_t value_cost(const Readings& value) const;
     // Throws Error(limit) if there are more configurations than the limit.
     void check_heads(std::size_t count, std::int64_t node = -1) const;
-    // The number of stacks, records, bytes of texts and sets of texts so far. Of these only `known_used_with` is emptied sometimes.
+    // Numbers of stacks, records, bytes of texts and sets of texts so far, added up. Only `known_used_with` can become smaller.
     std::size_t stored_items() const {
         return frames.size() + records.size() + read_texts.size() + used_values.size() + known_used_with.size();
     }

@@ -51,6 +51,7 @@ public:
     std::uint32_t after_entry(const AnalysedNode& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks);
     std::uint32_t after_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label, std::uint32_t read_text);
     std::optional<bool> can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks);
+    // The set of keys that a shortest completion could use: the text of an open key above `frame` matters only if it begins one.
     std::uint32_t watched_keys(const Config& frame, std::uint32_t further);
 
     // Bytes of the shortest completion of the object, which begins at a configuration of it.
@@ -61,8 +62,8 @@ public:
     void follow_best_label(ExprId state, ExprId next);
 
 private:
-    // Demands that the remaining entries can meet. sure: all of them together; twice: the same without any one of the entries;
-    // possible: each by some entry.
+    // Demands that the remaining entries can meet. sure: one completion can meet all of them. twice: the same, whichever single
+    // entry is left out. possible: for each of them, some entry can meet it.
     struct Cover {
         std::uint64_t sure = 0, twice = 0, possible = 0;
     };

@@ -101,7 +101,7 @@ private:
 // The key of a state set and a token budget.
 inline std::uint64_t budget_key(std::uint32_t state_set, std::uint32_t left) { return std::uint64_t{state_set} << 32 | left; }
 
-// A time that many threads set. It can be copied where one thread has the object.
+// A time that several threads may set at once. A copy of it may be made only while no other thread uses it.
 class UseTime {
 public:
     UseTime() = default;
@@ -135,7 +135,7 @@ struct AutomatonCache {
         bool accepting = false, context_dependent = false;  // context_dependent: it holds only for the text that was read
     };
     // Function summary of an object or array for one suffix trie: the parts that it accepts. After them, `parts` has the suffix
-    // tries that are left at its end (`exits`), and those that are left after the value of an entry (`continuations`).
+    // tries that are left at its end (`exits` of them), and those that are left after the value of an entry (`continuations` of them).
     struct ComponentSummary {
         Parts parts;
         std::uint32_t exits = 0, continuations = 0;
@@ -160,7 +160,7 @@ struct AutomatonCache {
     ArenaVector<std::uint32_t> parts, key_tokens;
     // By state set: the position of its masks in `state_set_masks`. It is valid if `mask_owners` has the id of the state set there.
     ArenaVector<std::uint32_t> mask_positions;
-    ArenaVector<Mask*> state_set_masks;  // first: the mask with which a row begins
+    ArenaVector<Mask*> state_set_masks;  // the masks of one state set are adjacent; a row begins with the first
     ArenaVector<std::uint32_t> mask_owners;
     CompletionCache tails;      // long completions
     ConfigsMemo finish, worst;  // fewest tokens to finish, and an upper bound of that after any legal token

@@ -28,7 +28,7 @@ public:
         const SelfLoops* const* known = found_.find(std::uint64_t{state} << 1 | exact);
         return known ? *known : nullptr;
     }
-    // A run of states q0 → q1 → … → qn in which every character of a class C leads from qi to q(i+1): exactly n
+    // A sequence of states q0 → q1 → … → qn in which every character of a class C leads from qi to q(i+1): exactly n
     // characters of C can be read.
     struct ClassSequence {
         SelfLoops loops;
@@ -51,7 +51,7 @@ private:
     std::deque<SelfLoops> kept_;
     FlatMap<std::uint64_t, const ClassSequence*, NumberHash> found_class_sequences_;  // by expression
     std::deque<ClassSequence> class_sequences_;
-    std::unordered_map<ExprId, std::vector<std::uint64_t>> heads_;  // the blocks that are texts of an expression
+    std::unordered_map<ExprId, std::vector<std::uint64_t>> heads_;  // by expression: the blocks whose characters are texts of it
 };
 
 class DfaTable {

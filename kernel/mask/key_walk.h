@@ -19,7 +19,7 @@ struct KeyWalk {
     struct Exit {  // the key number `key` ends at `node`, with its quote; the tokens of the node are also a place
         std::uint32_t key, node;
     };
-    std::vector<std::uint32_t> labels;  // of the keys, in order
+    std::vector<std::uint32_t> labels;  // by number of key: its label. Keys are numbered in the order of their texts
     std::vector<Place> places;
     std::vector<Exit> exits;
 

@@ -216,9 +216,8 @@ bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool
     ExprPool& pool = machine.pool();
     const Supersets::Unbounded state = pool.supersets.unbounded(config.state);
     if (!tuning_.plain_tokens || pool[state.expr].nullable) return false;
-    ExprId like = state.left == kInfinite
-                      ? kNone
-                      : state.expr;  // a state whose run has the same plain tokens; kNone: the state itself, which does not count
+    // Another state whose run has these plain tokens, and perhaps longer ones: the base of a delta; kNone: none.
+    ExprId like = state.left == kInfinite ? kNone : state.expr;
     if (!accepts_plain_tokens(pool, state.expr, true)) {
         if (state.left != kInfinite) return false;
         like = plain_summand(pool, state.expr);

@@ -77,7 +77,7 @@ class LeafResults {
 public:
     LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fuel& work, CompositeResults& composites);
 
-    // The result of a trie in the component of a configuration. `bare`: not stored as a base result and its changes.
+    // The result of a trie in the component of a configuration. `bare`: its token set is no delta.
     const WalkResult& run(Machine& machine, std::uint32_t trie, const Config& config, bool bare = false);
     // The same for a leaf that all grammars share. `component`: an id of ids().
     const WalkResult& run_shared(ExprPool& pool, std::uint32_t trie, std::uint32_t component, ExprId state, const ByteSet& follow);

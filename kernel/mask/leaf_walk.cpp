@@ -118,7 +118,8 @@ private:
             if (counts()) {
                 const Begun& before = begun_[depth - 1];
                 const std::uint32_t rounds = begun_[depth].rounds = before.rounds + (before.begins.contains(byte) ? 1 : 0);
-                if (rounds > 1) made_.add_rounds({x_.first_token[i], x_.first_token[i + 1]}, rounds);  // seldom: places are not read
+                // The condition is seldom true. `add_rounds` tests it too, but needs the token places, which are not read otherwise.
+                if (rounds > 1) made_.add_rounds({x_.first_token[i], x_.first_token[i + 1]}, rounds);
             }
             if (end == i + 1) {
                 ++i;
@@ -235,7 +236,7 @@ private:
         level.filter = ChildFilter(x_, node, wanted);
     }
 
-    // Decides the tokens below a node without a walk, if possible. Returns whether it has.
+    // Accepts the tokens below a node without a walk, or those that are short enough, if possible. Returns false if they must be walked.
     bool accept_below(std::uint32_t node, std::size_t depth, Number number, std::uint32_t characters) {
         if (!subtrees_) return false;
         DfaTable::State& state = states_[number];
@@ -280,8 +281,8 @@ private:
         const Supersets::Unbounded u = unbounded(state.expr);
         state.looping = u.expr;
         state.left = u.left;
-        const bool itself =
-            u.expr == state.expr;  // else bounds were removed, and the part after the repetition could seem to begin too early
+        // If bounds were removed, a summand could belong to the part after the repetition, which cannot begin yet: only exact loops count.
+        const bool itself = u.expr == state.expr;
         const SelfLoops* known = loops_.known(u.expr, !itself);
         if (!itself || (known && known->count() >= kFew) || !scout_parts(state, kMany, true)) {
             state.loops = loops_.find(pool_, *subtrees_, u.expr, !itself);

@@ -22,7 +22,8 @@ namespace guideway {
 // A trie, or some subtrees of it: each is walked as if its top node were the only child of the root.
 struct TrieForest {
     struct Part {
-        std::uint32_t begin, end, above;  // nodes; the depth of the node above them
+        std::uint32_t begin, end;  // its nodes
+        std::uint32_t above;       // depth of the node above them
     };
     const TokenTrie* trie;
     std::vector<Part> parts;
@@ -92,7 +93,7 @@ struct LeafWalk {
 
 // Tokens that a leaf takes (or that leave it) in one state and not in the other.
 struct Difference {
-    std::vector<std::uint32_t> cleared, added;  // not in `state` but in `base`; in `state` only
+    std::vector<std::uint32_t> cleared, added;  // tokens of `base` only; tokens of `state` only
 };
 
 // The difference of a state that is its base without finite sets of texts. Nothing if the state has another form, if the

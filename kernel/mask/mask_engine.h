@@ -36,11 +36,12 @@
 // a state set (state_sets.h), the list of these masks is cached. For a component over a suffix trie, the result up to the end of
 // the component is cached (mask_builder.cpp); the frames below compute their own parts.
 //
-// Ids stay valid until the next call of `fill`, `warm_up`, `warm_up_leaves` or `clear`. When the caches of automata are
-// larger than a share of the memory budget (`memo_bytes`), `fill` first empties those of idle automata, the least recently used first, with
-// their indexes. When the memory budget is used up, it empties those of all automata, but not their indexes, and removes the runs and frame
-// summaries whose last look-up is not later than the median; if this is not enough, all of them. Use of a cached mask is no look-up of the
-// runs that it was made of. `fill_known` changes only the time of use, and may run in several threads at once.
+// Ids of token sets and suffix tries stay valid until the next call of `fill`, `warm_up`, `warm_up_leaves` or `clear`. When the
+// caches of automata are larger than a share of the memory budget (`memo_bytes`), `fill` first empties those of idle automata, the
+// least recently used first, with their indexes. When the memory budget is used up, it empties those of all automata, but not
+// their indexes, and removes the runs and frame summaries whose last look-up is not later than the median; if this is not enough,
+// all of them. Use of a cached mask is no look-up of the runs that it was made of. `fill_known` changes only the time of last use
+// of the automaton, and may run in several threads at once.
 #pragma once
 
 #include <cstddef>
@@ -77,7 +78,7 @@ public:
     // Numbers of components in the keys of cached results.
     ComponentIds& ids() { return results_.ids(); }
     std::size_t punctuation_leaves() const { return punctuation_.size(); }
-    // Bytes that are kept as long as the store exists.
+    // Bytes of the numbers of components and automata. They are not freed before the store is.
     std::size_t kept_bytes() const { return results_.ids().leaves() * 80 + caches_.capacity() * sizeof(caches_[0]); }
     const SelfLoops* loops(ExprPool& pool, ExprId state) { return results_.loops(pool, state); }
     // A number for an automaton, valid until `remove_automaton`.
@@ -133,7 +134,7 @@ private:
     // The clock of AutomatonCache::last_use: a tick for each mask of a state set that was not cached, `warm_up` and `warm_up_leaves`.
     std::uint64_t automaton_clock_ = 0;
     std::size_t empty_idle_above_;  // bytes in the caches of automata, above which some are emptied
-    std::vector<Mask*> filled_;     // the masks of the state set
+    std::vector<Mask*> filled_;     // in `fill`: the masks of the state set
 };
 
 }  // namespace guideway

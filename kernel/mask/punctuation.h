@@ -33,8 +33,8 @@ private:
         ExprId expr;
         std::vector<std::pair<ByteSet, std::uint32_t>> ids;
     };
-    static constexpr std::size_t kMostMarks = 64,
-                                 kMostFollows = 64;  // maximum number of leaves, and of sets that follow one; then all are dropped
+    // Maximum number of leaves, and of sets of bytes that follow one. All leaves, or all sets of a leaf, are dropped when it is reached.
+    static constexpr std::size_t kMostMarks = 64, kMostFollows = 64;
 
     Leaf& leaf(ExprPool& pool, std::string_view text, bool spaced);
 

@@ -1,7 +1,7 @@
 // Tries of the rests of tokens after a component that has accepted their beginnings. Each is kept once.
 //
-// As an argument or in a key, number 0 is the vocabulary's trie (kVocabularyTrie). As the suffix trie of a result, 0
-// means that nothing is left (kNoTrie); such a 0 is an argument of `contains_any` only. Tries that are stored with
+// Number 0 has two meanings. As an argument or in a key, it is the vocabulary's trie (kVocabularyTrie). As a result, it is the
+// empty trie (kNoTrie); only `contains_any` also accepts the empty trie as an argument. Tries that are stored with
 // their own nodes have equal numbers if they are equal. A trie that is a list of subtrees (`tops`) equals only the same
 // list. Numbers stay valid until `sweep` is informed that no caller needs them.
 #pragma once
