@@ -10,6 +10,7 @@ import sys
 import threading
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, finalize
@@ -151,9 +152,9 @@ if hasattr(os, "register_at_fork"):
 
 
 class Loop:
-    """Runs the rounds of one model, in a thread that exists while there are calls.
+    """Runs the rounds of one model in one thread, which waits while there are no calls.
 
-    The first call starts the thread, which exists as long as this object. C libraries keep freed memory for the thread
+    The first call starts the thread. It ends when this object is deleted. C libraries keep freed memory for the thread
     that allocated it, or for a group of threads. If each new call after a pause started a new thread, the memory that
     the model needs in a round would be kept once for each group.
 
@@ -208,6 +209,17 @@ class Loop:
             except BaseException as error:  # the engine failed: no call can continue
                 for call in calls:
                     call.cancelled = True
+                    _tell(call, error)
+
+    def fail(self, error: BaseException) -> None:
+        """End all calls with an error that `run_rounds` did not expect, such as that of a callback."""
+        with self._guard:
+            calls, self._calls, self._running = self._calls, [], False
+            self._deferral = Deferral()
+        with self.outbox:
+            for call in calls:
+                call.cancelled = True
+                with suppress(Exception):  # the next calls must end, too
                     _tell(call, error)
 
     def _round(self, calls: list[Call]) -> None:
@@ -284,7 +296,10 @@ def _run(wakes: SimpleQueue[Loop | None]) -> None:
     """
     while (loop := wakes.get()) is not None:
         with _SWITCH_INTERVAL:
-            loop.run_rounds()
+            try:
+                loop.run_rounds()
+            except BaseException as error:
+                loop.fail(error)
         del loop
 
 

@@ -326,3 +326,22 @@ def test_a_forked_process_starts_its_own_thread() -> None:
     os.waitpid(child, 0)
     assert os.read(reader, 64) == b"cd"
     os.close(reader)
+
+
+def test_a_callback_that_fails_does_not_stop_the_next_calls() -> None:
+    model, loop = ConstantModel(BYTES), Loop()
+
+    def fails(_: object) -> None:
+        raise RuntimeError("a callback failed")
+
+    def add(done: Callable[[BaseException | None], None]) -> None:
+        job = Job(model, [gw.GenerationRequest("x", gw.Regex("ab"))], None, None, {"max_tokens": 8, "batch_size": 4})
+        loop.add(Call(job, lambda rows: job.finish_all(rows), done))
+
+    before = threads_of_loops()
+    for _ in range(3):
+        ended = threading.Event()
+        add(fails)
+        add(lambda error, ended=ended: ended.set())  # type: ignore[misc]  # the default binds this round's event
+        assert ended.wait(60)
+    assert len(threads_of_loops() - before) == 1, "the thread continues after an error"
