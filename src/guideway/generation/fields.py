@@ -128,7 +128,7 @@ def options_at(schema: Mapping[str, Any], place: str) -> list[Any] | None:
     `place` is the JSON Pointer of the place in the instance. Its schemas are found by `properties`,
     `additionalProperties`, `items`, `prefixItems`, `$ref`, `anyOf` and `oneOf`. Other keywords, such as
     `patternProperties`, are ignored, so the schema may refuse some of the values, or allow others. None: no schema is
-    found, one of those found lists no values, or together they list only one value or more than 256.
+    found, one of those found lists no values, one cannot be found, or together they list only one value or more than 256.
     """
     here: list[Any] = [schema]
     for name in [unescape(part) for part in place.split("/")[1:]]:
@@ -167,8 +167,11 @@ def _alternatives(document: Mapping[str, Any], schema: Any) -> list[Any]:
 
 
 def _children(document: Mapping[str, Any], schema: Any, name: str) -> list[Any]:
-    made = []
+    """Return the schemas of a key or an index in the values of a schema; None for those that are not known."""
+    made: list[Any] = []
     for one in _alternatives(document, schema):
+        if one is None:
+            made.append(None)
         if not isinstance(one, Mapping):
             continue
         properties, prefix = one.get("properties"), one.get("prefixItems", [])

@@ -168,6 +168,9 @@ def test_options_are_unknown_if_a_schema_has_too_many_branches() -> None:
     branches = [{"const": i % 2} for i in range(10_000)]
     assert options_at({"properties": {"k": {"anyOf": branches[1:]}}}, "/k") == [1, 0]
     assert options_at({"properties": {"k": {"anyOf": branches}}}, "/k") is None
+    above = [{"properties": {"k": branch}} for branch in branches]
+    assert options_at({"anyOf": above[1:]}, "/k") == [1, 0]
+    assert options_at({"anyOf": above}, "/k") is None
 
 
 def test_an_anchor_is_not_the_whole_schema() -> None:
