@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -147,8 +148,13 @@ class Lark(RuleConstraint):
     def _check_names(self, reader: LarkReader, start: str) -> None:
         for name in self.parts:
             found = reader.rules.get(name) or reader.terminals.get(name)
-            if found is not None or name in reader.patterns or name in reader.special:
-                raise already_defined(name, reader.place(max(self.text.find(name), 0) if found is None else found.at))
+            if found is not None:
+                raise already_defined(name, reader.place(found.at))
+            if name in reader.special:
+                raise already_defined(name, reader.place(reader.special[name]))
+            if name in reader.patterns:
+                line = re.search(rf"%import\b[^\n]*\b{re.escape(name)}\b", self.text)
+                raise already_defined(name, reader.place(line.start() if line else 0))
         known = {*reader.rules, *reader.terminals, *reader.patterns, *self.parts}
         for name, at in {**reader.mentioned, **reader.declared}.items():
             if name in reader.declared and name not in known:

@@ -25,7 +25,7 @@ GAP = "\n%ignore /#[a-z]*/"
         (lambda: gw.Lark('start: one\none: "a"', lexer="contextual", parts=ONE), "one", 2),
         (lambda: gw.Lark('start: ONE\nONE: "a"' + GAP, parts={"ONE": gw.Regex("[0-9]")}), "ONE", 2),
         (lambda: gw.Lark('start: "b"\nONE: "a"', parts={"ONE": gw.Regex("[0-9]")}), "ONE", 2),
-        (lambda: gw.Lark("start: INT\n%import common.INT", parts={"INT": gw.Regex("[0-9]")}), "INT", 1),
+        (lambda: gw.Lark("start: INT\n%import common.INT", parts={"INT": gw.Regex("[0-9]")}), "INT", 2),
         (lambda: gw.Lark('start: "b" | <|one|>' + GAP, parts={"<|one|>": gw.Regex("[0-9]")}), "<|one|>", 1),
         (lambda: gw.Gbnf('root ::= one\none ::= "a"', parts=ONE), "one", 2),
         (lambda: gw.Ebnf('root ::= one\none ::= "a"', parts=ONE), "one", 2),
