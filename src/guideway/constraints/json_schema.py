@@ -99,7 +99,7 @@ def explain_schema(
     style = make_style(profile, None, None, None, None, formats)
     document, named = _copied(schema)
     given = None if dialect is None else dialect_named(dialect)
-    supplied = {uri: copy_value(one) for uri, one in (resources or {}).items()}
+    supplied = _copied_resources(resources)
     found = explain(Documents(document, given, supplied, named), style, examples)
     if found.conflict is None:
         return found
@@ -108,6 +108,17 @@ def explain_schema(
     )
     why = source.conflict(found.place)
     return found if why is None else replace(found, conflict=f"no value satisfies {why}")
+
+
+def _copied_resources(resources: Mapping[str, object] | None) -> dict[str, Any]:
+    """Return copies of the resources of a schema. The place of an error begins with the URI of the resource and "#"."""
+    copies = {}
+    for uri, one in (resources or {}).items():
+        try:
+            copies[uri] = copy_value(one)
+        except ConstraintError as error:
+            raise type(error)(f"in the resource {uri!r}: {error}", f"{uri}#{error.place or ''}") from error
+    return copies
 
 
 def _copied(schema: Mapping[str, object] | bool | str) -> tuple[dict[str, Any] | bool, bool]:
@@ -246,7 +257,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             )
         self._document, self._named = _copied(schema)
         self._dialect = None if dialect is None else dialect_named(dialect)
-        self._supplied = {} if resources is None else {uri: copy_value(one) for uri, one in resources.items()}
+        self._supplied = _copied_resources(resources)
         self._style = make_style(
             profile, key_order, whitespace, escapes, numbers, formats, max_integer_digits, max_fraction_digits
         )

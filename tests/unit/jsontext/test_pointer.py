@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from guideway.constraints import JsonSchema
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
 from guideway.jsontext.copying import copy_value
 from guideway.jsontext.pointer import target
@@ -31,3 +32,9 @@ def test_errors_of_copied_values_name_the_place(value: object, error: type[Const
         copy_value(value)
     assert caught.value.place == "/a/0"
     assert "'/a/0'" in str(caught.value)
+
+
+def test_errors_of_resources_name_the_resource() -> None:
+    with pytest.raises(InvalidConstraintError, match=r"in the resource 'http://a/b': at '/a/0'") as caught:
+        JsonSchema({"type": "object"}, resources={"http://a/b": {"a": ["\ud800"]}})
+    assert caught.value.place == "http://a/b#/a/0"
