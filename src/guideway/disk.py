@@ -124,8 +124,8 @@ class DiskCache:
         """Store an entry, and evict the least recently used entries if all exceed `budget_bytes` (see `trim`).
 
         The folder can have thousands of files, so `put` reads it only if it was last read more than 60 seconds ago, or
-        if this process has since written more than a 64th of `budget_bytes`, or more than `budget_bytes` then left. So
-        several writing processes can together exceed `budget_bytes`, each by at most a 64th of it.
+        if this process has since written more than a 64th of `budget_bytes`, or more bytes than `budget_bytes` then had
+        room for. So several writing processes can together exceed `budget_bytes`, each by at most a 64th of it.
 
         Returns True if the entry was stored, and False if it is larger than `budget_bytes` or cannot be written.
         """

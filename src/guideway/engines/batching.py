@@ -45,7 +45,7 @@ class CallCounts:
 
         Args:
             rows: The number of its rows.
-            active: The number of rows that `forward` was called with.
+            active: The number of rows that `forward` was called with, without those that run in separate groups.
             tokens: The number of tokens of the group, without padding.
         """
         self.calls += 1

@@ -31,7 +31,7 @@ def lowered_within(document: Any, given: Capabilities) -> SentSchema:
         return all(found[name] <= most for name, most in limits.items())
 
     lowered = lower(document, given.subset)
-    if fits(lowered):
+    if fits(lowered) or not lowered.enumerations:
         return lowered
     # the largest number of values that an enumeration may have so that the schema fits
     numbers = [0, *sorted(lowered.enumerations)[:-1]]

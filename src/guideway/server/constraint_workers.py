@@ -30,8 +30,7 @@ LENGTH = struct.Struct("<I")
 """The header of each message between server and worker: the number of bytes of the JSON text that follows."""
 
 LEAST_BYTES = 4096
-"""A worker translates a constraint only if the message to the worker, and the body if its size is known, have at least
-this number of bytes.
+"""The minimum size in bytes of the message to a worker, and of the body if its size is known.
 
 The server itself translates smaller constraints; most take a few milliseconds.
 """

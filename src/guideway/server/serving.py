@@ -72,7 +72,7 @@ FULL_AFTER = 100
 """The number of collections of the middle generation after which Python's garbage collector visits all objects.
 
 During such a collection, no thread can run Python code. With 25,000 objects, such as those of a few large schemas, it
-takes 10 to 20 ms on a slow processor. With Python's default of 10, each few requests with large bodies caused one. The
+takes 10 to 20 ms on a slow processor. With Python's default of 10, every few requests with large bodies caused one. The
 server itself makes few reference cycles: asyncio makes one for each connection.
 """
 

@@ -79,7 +79,10 @@ class Client:
         raise ClientLeft
 
     def close(self) -> None:
-        """End the task, and release it: its exception refers to this object."""
+        """End the task, and release it.
+
+        The traceback of its exception refers to this object. This would be a reference cycle.
+        """
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.cancel()

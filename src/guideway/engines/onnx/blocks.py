@@ -56,9 +56,11 @@ _SPARE_BYTES = 4 << 20
 """The maximum number of bytes of blocks that `copies_in_block` keeps for the next copies."""
 
 _ROUNDED = 3
-"""The size of a new block of copies is rounded up to a number of which only the first binary digit and this number of
-further ones can be 1. The unused pages of a new mapping need no memory, and the block then fits more of the next
-copies."""
+"""The number of binary digits after the first one that can be 1 in the size of a new block of copies.
+
+The size is rounded up to such a number. The unused pages of a new mapping need no memory, and the block then fits more
+of the next copies.
+"""
 
 
 class _Returned:

@@ -96,7 +96,7 @@ def _left_to_right() -> Regular:
 
 
 def _right_to_left(arabic_digits: bool) -> Regular:
-    """Return right-to-left labels that meet the contextual rules, except those in `_beyond`.
+    """Return right-to-left labels that meet the contextual rules, except the rules that `_beyond` checks.
 
     They may have Arabic-Indic digits if `arabic_digits`, else European and extended Arabic-Indic digits.
     """

@@ -561,8 +561,8 @@ class Expander(SchemaGraph):
 
         A choice is live if no contradiction to the state is found in it. Disjunctions that already hold are removed
         from `state`. If the only live choice of a disjunction adds only assertions, and none about objects
-        (`_is_plain`), these are merged into the assertions of `state`.
-        If no disjunction is left, returns a list of `state` only.
+        (`_is_plain`), these are merged into the assertions of `state`. If no disjunction is left, the result has only
+        `state`.
         """
         best: list[Choice] | None = None
         at, again = -1, True

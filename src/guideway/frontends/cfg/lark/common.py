@@ -67,5 +67,4 @@ LENGTHS = {
     "C_COMMENT": 13,
     "SQL_COMMENT": 7,
 }
-"""The lengths of Lark's patterns for these terminals. They are one criterion of the lexer's order
-(`Terminal.rank`)."""
+"""The lengths of Lark's patterns for these terminals, one criterion of the lexer's order (`Terminal.rank`)."""
