@@ -250,7 +250,7 @@ class LarkReader:
             self._take("}")
         priority = self._priority() if self._skip(".") else 0
         self._take(":")
-        known = token.text in where or token.text in self.patterns or self._templates.get(token.text, ([], 0))[1] > 0
+        known = token.text in where or token.text in self.patterns or self.template(token.text) is not None
         if how == "new" and known:
             self._stop(f"{token.text!r} is defined twice", token.at)
         if how != "new" and not known:
@@ -409,6 +409,11 @@ class LarkReader:
             self._stop(message, token.at)
         self.mentioned.setdefault(token.text, token.at)
         return Ref(token.text)
+
+    def template(self, name: str) -> int | None:
+        """Return the position of the body of a template; None: the text defines no template with this name."""
+        index = self._templates.get(name, ([], 0))[1]
+        return self._tokens[index].at if index else None
 
     def _use(self, token: _LarkToken, depth: int) -> Term:
         if token.text not in self._templates:

@@ -94,7 +94,7 @@ def repeated(part: Written, least: int, most: int | None) -> Written:
 def written(literal: str) -> Written:
     """Return the terminal of a literal `"text"i` or `/pattern/flags`. Escapes have the meaning that they have in Lark.
 
-    Raises `TerminalError` for the flag l, and for an escape that Python does not know.
+    Raises `TerminalError` for the flag l, an escape that Python does not know, and parentheses that are not balanced.
     """
     end = literal.rindex(literal[0])
     inner, flags = literal[1:end], literal[end + 1 :]
@@ -119,7 +119,19 @@ def written(literal: str) -> Written:
     fixed = literal[0] == '"'
     if fixed:
         text = text.replace("\\\\", "\\")
-    return Written(text, frozenset(flags), fixed, len(text))
+    terminal = Written(text, frozenset(flags), fixed, len(text))
+    if not fixed and _is_valid(terminal.pattern) and not _is_valid(f"(?{flags}){text}" if flags else text):
+        raise TerminalError("the parentheses of the pattern are not balanced", ConstraintError)
+    return terminal
+
+
+def _is_valid(pattern: str) -> bool:
+    """Return whether the regex parser accepts a pattern. A group around it can hide parentheses that are not balanced."""
+    try:
+        parse_tree(pattern, "python")
+    except ConstraintError:
+        return False
+    return True
 
 
 def language_of(pattern: str) -> Regular:
