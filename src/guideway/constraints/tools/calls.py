@@ -321,7 +321,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         return tool is None or any(one == key and is_text(tool, schema) for one, schema, _ in properties(tool))
 
     def _content(self) -> object:
-        return self.tools, self.family, self.choice, self.parallel
+        return self.tools, self.family, self.has_default_family, self.choice, self.parallel
 
     def __repr__(self) -> str:
         return f"ToolCalls({list(self.tools)!r}, choice={self.choice!r})"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from guideway.errors import UnsupportedError
+from guideway.errors import InvalidConstraintError, UnsupportedError
+from guideway.jsontext.copying import SURROGATE
 
 __all__ = ["FAMILIES", "NAME_KEY", "Family", "family_of"]
 
@@ -60,10 +61,38 @@ class Family:
     answer: str = ""
     special: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Check the types, which a wire document can have wrong. Raises `InvalidConstraintError`."""
+        if self.arguments not in ("json", "pairs", "python"):
+            raise _wrong("arguments", '"json", "pairs" or "python"', self.arguments)
+        if not isinstance(self.several, bool):
+            raise _wrong("several", "a bool", self.several)
+        for name in ("call_id", "pair", "thoughts", "special"):
+            texts = getattr(self, name)
+            if texts is None and name in ("call_id", "thoughts"):
+                continue
+            size = {"pair": 3, "special": None}.get(name, 2)
+            if not isinstance(texts, tuple) or not all(map(_is_text, texts)) or len(texts) != (size or len(texts)):
+                raise _wrong(name, f"a tuple of {size} texts" if size else "a tuple of texts", texts)
+        for name in _TEXTS:
+            if not _is_text(getattr(self, name)):
+                raise _wrong(name, "a text without lone surrogates", getattr(self, name))
+
     @property
     def is_object(self) -> bool:
         """Whether a call is one JSON object that contains the name."""
         return NAME_KEY in self.prefix
+
+
+_TEXTS = ("prefix", "middle", "suffix", "trigger", "opening", "separator", "closing", "begins", "lead", "answer")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and not SURROGATE.search(value)
+
+
+def _wrong(name: str, expected: str, value: object) -> InvalidConstraintError:
+    return InvalidConstraintError(f"{name} of a family must be {expected}, got {value!r:.80}")
 
 
 _THINK = ("<think>", "</think>")

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 import guideway as gw
 from guideway.constraints import Reply, ToolCall
 from guideway.constraints.tools import FAMILIES, family_of
+from guideway.errors import InvalidConstraintError
 from guideway.grammar.recognizer import accepts, byte_automaton
 from guideway.tokenizers.chat_template import render_template
 from tests.property.sampling import samples
@@ -451,3 +452,29 @@ def test_a_message_goes_through_a_chat_template() -> None:
     text = hermes("Look: ", [("weather", {"city": "Oslo", "days": 2})])
     reply = tools.parse(text)
     assert render_template(template, [reply.as_message()], special_tokens={}) == text
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("special", {}),
+        ("special", [None]),
+        ("several", "x"),
+        ("pair", "xyz"),
+        ("call_id", ["a"]),
+        ("thoughts", "ab"),
+        ("begins", 5),
+        ("arguments", "x"),
+        ("middle", "\ud800"),
+    ],
+)
+def test_wrong_types_in_the_family_of_a_wire_document(field: str, value: object) -> None:
+    tools = [{"name": "f", "parameters": {"type": "object"}}]
+    family = replace(FAMILIES["hermes"], lead="\n")  # a family without a name is written with all its fields
+    document = gw.to_wire(gw.ToolCalls(tools, family=family))
+    written = document["options"]["family"]
+    assert gw.from_wire(document) == gw.ToolCalls(tools, family=family)
+    written[field] = value
+    del document["digest"]
+    with pytest.raises(InvalidConstraintError, match=f"{field} of a family must be"):
+        gw.from_wire(document)
