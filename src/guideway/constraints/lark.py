@@ -152,6 +152,8 @@ class Lark(RuleConstraint):
                 raise already_defined(name, reader.place(found.at))
             if name in reader.special:
                 raise already_defined(name, reader.place(reader.special[name]))
+            if (at := reader.template(name)) is not None:
+                raise already_defined(name, reader.place(at))
             if name in reader.patterns:
                 line = re.search(rf"%import\b[^\n]*\b{re.escape(name)}\b", self.text)
                 raise already_defined(name, reader.place(line.start() if line else 0))

@@ -34,6 +34,20 @@ __all__ = ["RuleConstraint", "already_defined"]
 _NAME = re.compile(r"[^\W_][\w.-]*")  # the names that captures can have; none begins with "_"
 
 
+def _checked(parts: object) -> Mapping[str, object]:
+    """Return the argument `parts`, or {} for None. Raises `InvalidConstraintError` for wrong types and names."""
+    if parts is None:
+        return {}
+    if not isinstance(parts, Mapping):
+        raise InvalidConstraintError(f"parts must map names to constraints, got {type(parts).__name__}")
+    for name in parts:
+        if not isinstance(name, str):
+            raise InvalidConstraintError(f"parts: names must be str, got {type(name).__name__}")
+        if name.startswith("%"):
+            raise InvalidConstraintError(f"parts: {name!r:.80} cannot be a name in a grammar")
+    return parts
+
+
 class RuleConstraint(DeferredLowering, Constraint[str]):
     """The base class of the grammar notations. The value is the text.
 
@@ -50,7 +64,7 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
 
     def __init__(self, text: str, start: str | None, parts: Mapping[str, object] | None) -> None:
         self.text = check_text(text, "the grammar")
-        self.parts = {name: source_of(part) for name, part in (parts or {}).items()}
+        self.parts = {name: source_of(part) for name, part in _checked(parts).items()}
         self._given_start = start
         self._automaton: Automaton | None = None
         self._prepare(*self.parts.values())

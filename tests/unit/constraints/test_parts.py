@@ -26,6 +26,9 @@ GAP = "\n%ignore /#[a-z]*/"
         (lambda: gw.Lark('start: ONE\nONE: "a"' + GAP, parts={"ONE": gw.Regex("[0-9]")}), "ONE", 2),
         (lambda: gw.Lark('start: "b"\nONE: "a"', parts={"ONE": gw.Regex("[0-9]")}), "ONE", 2),
         (lambda: gw.Lark("start: INT\n%import common.INT", parts={"INT": gw.Regex("[0-9]")}), "INT", 2),
+        (lambda: gw.Lark("// NONE\nstart: N\n%import common.INT -> N", parts={"N": gw.Regex("z")}), "N", 3),
+        (lambda: gw.Lark('start: t{"a"}\nt{x}: x', parts={"t": gw.Regex("z")}), "t", 2),
+        (lambda: gw.Lark('start: "a"\nt{x}: x', parts={"t": gw.Regex("z")}), "t", 2),
         (lambda: gw.Lark('start: "b" | <|one|>' + GAP, parts={"<|one|>": gw.Regex("[0-9]")}), "<|one|>", 1),
         (lambda: gw.Gbnf('root ::= one\none ::= "a"', parts=ONE), "one", 2),
         (lambda: gw.Ebnf('root ::= one\none ::= "a"', parts=ONE), "one", 2),
@@ -45,3 +48,19 @@ def test_a_part_that_the_text_declares_is_used(gap: str, parts: dict[str, object
     source = gw.Lark('start: one "b"\n%declare one' + gap, parts=parts)
     assert source.parse(text + "b") == text + "b"
     assert source.captures(text + "b")["one"] == text
+
+
+@pytest.mark.parametrize("notation", [gw.Lark, gw.Gbnf, gw.Ebnf])
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({1: gw.Regex("z")}, "parts: names must be str, got int"),
+        ({None: gw.Regex("z")}, "parts: names must be str, got NoneType"),
+        ([("x", gw.Regex("z"))], "parts must map names to constraints, got list"),
+        ("x", "parts must map names to constraints, got str"),
+        ({"%start": gw.Regex("z")}, "parts: '%start' cannot be a name in a grammar"),
+    ],
+)
+def test_wrong_types_of_parts_are_named(notation: Callable[..., object], parts: object, message: str) -> None:
+    with pytest.raises(InvalidConstraintError, match=message):
+        notation("start: x", parts=parts)
