@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from guideway._kernel import copy_plain, count_values
-from guideway.errors import InvalidConstraintError, LimitExceededError
+from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
 from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, bounded, read_float
 from guideway.jsontext.pointer import pointer, shown
 
@@ -99,10 +99,7 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
             made: dict[str, object] = {}
             for key, inner in one.items():
                 if not isinstance(key, str):
-                    place = _place(path)
-                    raise InvalidConstraintError(
-                        f"at {shown(place)}: keys must be str, got {type(key).__name__}", place
-                    )
+                    raise _error(InvalidConstraintError, path, f"keys must be str, got {type(key).__name__}")
                 made[_text(key, path)] = None  # reserves the place of the key; the value is set later
                 todo.append((inner, made, key, _Path(path, key)))
             box[slot] = made  # type: ignore[index]  # slot is a key of a dict or an index of a list
@@ -153,20 +150,23 @@ def _scalar(value: object, path: _Path | None, exact: bool) -> object:
     if isinstance(value, Decimal) and value.is_finite():
         return _number(value, path) if exact else read_float(str(value))
     found = "a number that JSON cannot write" if isinstance(value, Decimal) else f"a {type(value).__name__}"
+    raise _error(InvalidConstraintError, path, f"expected a JSON value, got {found}")
+
+
+def _error(kind: type[ConstraintError], path: _Path | None, message: str) -> ConstraintError:
+    """Return an error of a class for a value, with its place."""
     place = _place(path)
-    raise InvalidConstraintError(f"at {shown(place)}: expected a JSON value, got {found}", place)
+    return kind(f"at {shown(place)}: {message}", place)
 
 
 def _number(value: int | Decimal, path: _Path | None) -> int | Decimal:
     number = bounded(value)
     if number is None:
-        place = _place(path)
-        raise LimitExceededError(f"at {shown(place)}: {TOO_MANY_DIGITS}", place)
+        raise _error(LimitExceededError, path, TOO_MANY_DIGITS)
     return number
 
 
 def _text(text: str, path: _Path | None) -> str:
     if SURROGATE.search(text):
-        place = _place(path)
-        raise InvalidConstraintError(f"at {shown(place)}: {LONE_SURROGATE}", place)
+        raise _error(InvalidConstraintError, path, LONE_SURROGATE)
     return text

@@ -9,7 +9,7 @@ from typing import Any
 from guideway.errors import InvalidTextError
 from guideway.jsontext.decoder import loads
 from guideway.jsontext.encoder import identity, write_json
-from guideway.jsontext.pointer import unescape
+from guideway.jsontext.pointer import MISSING, child, unescape
 
 __all__ = ["repaired", "repaired_values"]
 
@@ -196,21 +196,10 @@ def _at(value: Any, place: str) -> tuple[Any, Any] | None:
     if not parts:
         return None
     for part in parts[:-1]:
-        value = _child(value, part)
-    key: Any = parts[-1]
-    if isinstance(value, dict):
-        return (value, key) if key in value else None
-    if isinstance(value, list) and key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(value):
-        return value, int(key)
-    return None
-
-
-def _child(value: Any, part: str) -> Any:
-    if isinstance(value, dict):
-        return value.get(part)
-    if isinstance(value, list) and part.isascii() and part.isdigit() and len(part) < 10 and int(part) < len(value):
-        return value[int(part)]
-    return None
+        value = child(value, part)
+    if child(value, parts[-1]) is MISSING:
+        return None
+    return value, int(parts[-1]) if isinstance(value, list) else parts[-1]
 
 
 def _readings(value: Any, names: Mapping[str, set[str]]) -> Iterator[Any]:

@@ -204,7 +204,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         if not self.has_default_family:
             return self
         try:
-            family = family_of(tokenizer.template_for(self.tools or None) or "") if tokenizer else "hermes"
+            family = "hermes" if tokenizer is None else family_of(tokenizer.template_for(self.tools or None) or "")
         except UnsupportedError:
             family = "hermes"
         return ToolCalls(self.tools, family=family, choice=self.choice, parallel=self.parallel)

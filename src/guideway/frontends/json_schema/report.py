@@ -34,7 +34,7 @@ from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import byte_automaton, with_place
 from guideway.grammar.work import BoundedWork, spend
-from guideway.jsontext.pointer import pointer, unescape
+from guideway.jsontext.pointer import MISSING, child, pointer, unescape
 
 __all__ = [
     "EXAMPLE_WORK",
@@ -195,12 +195,7 @@ def _keywords(schema: dict[str, Any]) -> list[str]:
 def value_at(document: Any, place: str) -> Any:
     """Return the value at a JSON Pointer, or None if there is none."""
     for part in place.split("/")[1:]:
-        name = unescape(part)
-        if isinstance(document, dict):
-            document = document.get(name)
-        elif isinstance(document, list) and name.isdecimal() and int(name) < len(document):
-            document = document[int(name)]
-        else:
+        if (document := child(document, unescape(part))) is MISSING:
             return None
     return document
 

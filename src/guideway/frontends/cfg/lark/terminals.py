@@ -18,8 +18,9 @@ __all__ = ["TerminalError", "Written", "either", "joined", "language_of", "repea
 
 
 class TerminalError(Exception):
-    """A terminal is not supported or not valid. `kind`: the class of the error that the caller
-    raises; for `ConstraintError`, it raises `InvalidConstraintError`.
+    """A terminal is not supported or not valid.
+
+    `kind`: the class of the error that the caller raises; for `ConstraintError`, it raises `InvalidConstraintError`.
     """
 
     def __init__(self, message: str, kind: type[ConstraintError]) -> None:
