@@ -17,10 +17,10 @@ transformers and ONNX Runtime `transformers.generate` in batches of 16 with left
 each batch until its longest text is complete, and tokens beyond a text's limit are not counted ("tiny-genai": the
 generator of onnxruntime-genai does the same); for MLX mlx-lm's
 `BatchGenerator`, whose rows join and leave; for llama.cpp `Llama.generate`, one prompt after the other. "gguf-unified" is
-llama.cpp with KV cells that all rows share; "gguf" may give them separate cells. "gguf-large" is a random llama of 8
-layers and width 512 (111 MB). "forced": the part of the tokens that have
-no alternative. "filled": rows per call of the model, as a part of the active rows; calls that run prompts (more than 8
-tokens per row) are not counted. The engines take turns in each kind of cell.
+llama.cpp with KV cells that all rows share; "gguf" may give them separate cells. "gguf-large" is llama.cpp with a random
+llama of 8 layers and width 512 (111 MB) instead of `tiny`. "forced": the part of the tokens that have no alternative.
+"filled": rows per call of the model, as a part of the active rows; calls that run prompts (more than 8 tokens per row)
+are not counted. The engines take turns in each kind of cell.
 "records": tokens per second of JSON records, most of them forced, against free text of the same length.
 Bars: unconstrained and different prompts at least 1.0x, at least 1.3x where a third of the tokens is forced; overhead at
 most 1 % of a step or 10 us; records above 1.5x.
