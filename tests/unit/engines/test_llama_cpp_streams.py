@@ -236,6 +236,27 @@ def test_different_rows_get_streams(file: Path, arranged: list[int]) -> None:
     assert engine.counts.filled == 1.0  # the row with a prompt is not active in the call of the others
 
 
+@pytest.mark.parametrize("rows", [1, 4])
+def test_prompts_of_few_rows_get_streams(rows: int, file: Path, arranged: list[int]) -> None:
+    """A token of a prompt that attends to the cells of other rows, or of kept prefixes, takes as long as in a stream."""
+    from guideway.engines.llama_cpp import LlamaCppEngine
+
+    engine, rng = LlamaCppEngine(file), random.Random(0)
+    kept: list[Any] = []
+    active: list[Any] = []
+    for _ in range(20):  # one row leaves and the next one joins
+        prompt = [rng.randrange(3, 300) for _ in range(300)]
+        _, active = engine.forward([*[[5]] * len(active), prompt], [*active, None])
+        for token in range(30):
+            _, active = engine.forward([[token + 3]] * len(active), active)
+        if len(active) == rows:
+            kept.append(active.pop(0))
+        del kept[: -3 if rows == 1 else len(kept)]
+    assert arranged[0] == 1
+    assert len(arranged) == 2
+    assert arranged[1] >= rows
+
+
 def test_rejected_states_leave_the_streams(file: Path, costs: Costs, arranged: list[int]) -> None:
     from guideway.engines.llama_cpp import LlamaCppEngine
 
@@ -307,6 +328,7 @@ def test_copies_of_a_row_share_its_saved_state(
     engine, plain = LlamaCppEngine(file, kv_cache_tokens=4096), LlamaCppEngine(file, kv_unified=True)
     long, saved = [5] * 10 + [6] * 390, []
     _, caches = engine.forward([long, [9] * 100], [None, None])
+    engine.forward([[7], [8]], caches)
     assert arranged[-1] == 2
     state = Context.state
 

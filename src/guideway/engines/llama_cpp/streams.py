@@ -15,13 +15,15 @@ from collections.abc import Iterable, Sequence
 
 from guideway.engines.llama_cpp.cache import CellSequence, SequencePool
 from guideway.engines.llama_cpp.context import room
+from guideway.engines.llama_cpp.dividing import FEW
 from guideway.errors import EngineError, KVCacheFullError
 
 __all__ = ["Arranger"]
 
-# Costs, in units of the time in which one token attends to one cell that is shared by several rows. They were measured
-# with 6 layers of width 192 in float32 on a CPU; a unit was 0.4 µs.
-_PENALTY = 3  # to attend to a cell of a stream: its keys are multiplied with the queries of one row only
+# Costs, in units of the time in which one drawn token attends to one cell that is shared by several rows. They were
+# measured with 6 layers of width 192 in float32 on a CPU; a unit was 0.4 µs.
+_PENALTY = 2  # that a drawn token attends to a cell of a stream: its keys are multiplied with one query only
+_PROMPT = 0.65  # that a token of a prompt attends to a cell, whether shared or of a stream
 _COPY = 5  # of a token that is copied to another stream
 _MOVE = 40  # of a token that is moved to another arrangement
 _CREATE = 16  # of a cell that is created
@@ -70,9 +72,13 @@ class Arranger:
                 self._load(sequence)
 
     def ran(self, tokens: int) -> None:
-        """Add to the sums the estimated difference of the cost for `tokens` tokens of the last call."""
-        self._excess = max(0.0, self._excess + tokens * self._rate)
-        self._saved_cost -= tokens * self._rate
+        """Add to the sums the estimated difference of the cost for `tokens` tokens of the last call, without prompts."""
+        self._add(tokens * self._rate)
+
+    def _add(self, cost: float) -> None:
+        """Add to the sums what calls cost more than with the other arrangement."""
+        self._excess = max(0.0, self._excess + cost)
+        self._saved_cost -= cost
 
     def _choose(self, sequences: Sequence[CellSequence], counts: Sequence[int]) -> None:
         """Change the arrangement if another one is cheaper, or if the call needs it."""
@@ -82,12 +88,18 @@ class Arranger:
         idle = total - sum(one.tip for one in sequences)
         if idle > context.cells:
             idle = _trimmed(set(live) - set(sequences))
-        need = max(max(one.tip + count, one.loaded) for one, count in zip(sequences, counts, strict=True))
-        gain = new + _used(live) - _PENALTY * -(-need // _PAD) * _PAD
-        self._rate = gain if context.streams == 1 else -gain
+        pairs = list(zip(sequences, counts, strict=True))
+        need = max(max(one.tip + count, one.loaded) for one, count in pairs)
+        used, sign = _used(live), 1 if context.streams == 1 else -1
+        cells = sum(-(-(one.tip + count) // _PAD) for one, count in pairs) * _PAD / len(pairs)
+        self._rate = sign * (new + used - _PENALTY * cells)
         copied, pool.copied = pool.copied, 0
         self._excess += _COPY * copied
-        self.ran(new)
+        prompts = [(one.tip, count) for one, count in pairs if count > FEW]
+        # On average, half of the new tokens have cells, and a stream is read up to the middle of a page.
+        gain = sum(count * (used + new / 2 - tip - (count + _PAD) / 2) for tip, count in prompts)
+        self._add(sign * _PROMPT * gain)
+        self.ran(new - sum(count for _, count in prompts))
         cost = _CREATE * context.cells + _MOVE * total
         best = self._streams(len(sequences), need) if idle <= context.cells else 1
         if context.streams == 1:
