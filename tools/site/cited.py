@@ -46,9 +46,22 @@ QUOTED: dict[str, list[tuple[str, str, str]]] = {
             "rows per call were at least 95 % of the active rows with ONNX Runtime and MLX, and 100 % with transformers",
         ),
         (
-            "and 99 % with llama.cpp",
-            "2026-11-27-gguf.txt",
-            "filled 99 %",
+            "and 100 % with llama.cpp",
+            "2026-11-27-gguf-streams.txt",
+            "rows per call were 100 % of the active rows with llama.cpp",
+        ),
+    ],
+    "docs/llama-cpp.md": [
+        (
+            "a model of 111 MB, whose step takes 4.1 ms, wrote 1.31 to 1.63 times the tokens per second of"
+            " `Llama.generate`",
+            "2026-11-27-gguf-streams.txt",
+            "a model of 111 MB with a step of 4.1 ms, wrote 1.31 to 1.63 times the tokens per second of `Llama.generate`",
+        ),
+        (
+            "The bundled model, 14 MB with a step of 0.4 ms, wrote 0.99 to 1.31 times",
+            "2026-11-27-gguf-streams.txt",
+            "the bundled model, 14 MB with a step of 0.4 ms, 0.99 to 1.31 times",
         ),
     ],
     "docs/decisions/0002-state-sets.md": [
