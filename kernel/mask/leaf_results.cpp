@@ -352,15 +352,14 @@ bool LeafResults::walk_superset(Machine& machine, const Config& config, std::siz
     const std::uint32_t most = same_for(boolean ? wider.rest : 0);
     if (wider.deepest > most || most + 1 < kNear || run.context_dependent != kNoTokens) return false;
     write_row(run.tokens);
-    std::vector<std::uint32_t> cleared;
-    std::size_t tried = 0;
+    std::vector<std::uint32_t> cleared;  // at first: all tokens to test
     for (const std::uint32_t t : longest_first_) {
-        const std::string_view text = vocabulary_.token(t);
-        if (text.size() <= most) break;
+        if (vocabulary_.token(t).size() <= most) break;
         if (!(row_[t >> 5] >> (t & 31) & 1)) continue;
-        if (++tried > most_tried) return false;
-        if (!accepts_token(pool, config.state, text)) cleared.push_back(t);
+        if (cleared.size() == most_tried) return false;
+        cleared.push_back(t);
     }
+    std::erase_if(cleared, [&](std::uint32_t t) { return accepts_token(pool, config.state, vocabulary_.token(t)); });
     made = run_without(run, std::move(cleared));
     return true;
 }

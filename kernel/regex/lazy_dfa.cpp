@@ -35,6 +35,31 @@ void split(std::vector<ByteSet>& sets, const ByteSet& by) {
     }
 }
 
+// Splits the sets so that each is within one class. `classes`: the class of each byte; `of_class`: the bytes of each class.
+void split(std::vector<ByteSet>& sets, const LazyDfa::Classes& classes, const std::vector<ByteSet>& of_class) {
+    for (std::size_t i = 0, count = sets.size(); i < count; ++i)
+        while (true) {
+            ByteSet in = sets[i];
+            in &= of_class[classes[static_cast<std::size_t>(sets[i].from(0))]];
+            if (in == sets[i]) break;
+            sets[i] -= in;
+            sets.push_back(in);
+        }
+}
+
+// Splits the sets so that each byte of `bytes` is alone.
+void isolate(std::vector<ByteSet>& sets, ByteSet bytes) {
+    ByteSet found;
+    for (ByteSet& set : sets) {
+        ByteSet in = set;
+        in &= bytes;
+        found |= in;
+        set -= in;
+    }
+    std::erase_if(sets, [](const ByteSet& set) { return set.empty(); });
+    found.each([&](std::uint8_t b) { sets.push_back(ByteSet::range(b, b)); });
+}
+
 // The rest of a repetition after the beginning of one iteration.
 ExprId one_less(ExprTable& exprs, const Expr& repeated) {
     return exprs.repeat(repeated.a, repeated.b ? repeated.b - 1 : 0, repeated.c == kInfinite ? kInfinite : repeated.c - 1);
@@ -450,14 +475,13 @@ const std::vector<ByteSet>& LazyDfa::sets_of_classes(std::uint32_t classes) {
 std::vector<ByteSet> LazyDfa::byte_classes(ExprId start, const ByteSet& some) {
     std::vector<ByteSet> made;
     if (!some.empty()) made.push_back(some);
-    const auto split_all = [&](const ByteSet& bytes) { bytes.each([&](std::uint8_t b) { split(made, ByteSet::range(b, b)); }); };
     std::vector<ExprId> todo{start};
     while (!todo.empty() && made.size() < some.size()) {
         const ExprId e = todo.back();
         const Expr x = exprs_[e];
         todo.pop_back();
         if (const std::uint32_t row = facts(e).live_row ? facts(e).live_row : facts(e).raw_row) {
-            for (const ByteSet& bytes : sets_of_classes(rows_[row].classes)) split(made, bytes);
+            split(made, classes_[rows_[row].classes], sets_of_classes(rows_[row].classes));
         } else if (x.op == Op::set) split(made, exprs_.bytes_of(x.a));
         else if (x.op == Op::concatenation) {
             todo.push_back(x.a);
@@ -469,14 +493,14 @@ std::vector<ByteSet> LazyDfa::byte_classes(ExprId start, const ByteSet& some) {
         else if (x.op == Op::strings) {
             ByteSet bytes;
             exprs_.strings().live(x.a, x.b, bytes);
-            split_all(bytes);
+            isolate(made, bytes);
             if (const ExprId end = x.b == 0 ? exprs_.strings().end(x.a) : kNone; end > kEmpty) todo.push_back(end);
         } else if (x.op == Op::substring) {
             ByteSet bytes;
             exprs_.substrings().live(x.a, x.b, bytes);
-            split_all(bytes);
-        } else if (x.op != Op::none && x.op != Op::empty && x.op != Op::label) split_all(some);
-        if (made.size() > kMaxWays || todo.size() > kMaxHeads) split_all(some);
+            isolate(made, bytes);
+        } else if (x.op != Op::none && x.op != Op::empty && x.op != Op::label) isolate(made, some);
+        if (made.size() > kMaxWays || todo.size() > kMaxHeads) isolate(made, some);
     }
     return made;
 }
@@ -577,16 +601,13 @@ void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<E
     exprs_.fuel().spend(50 * (sources.size() + heads.size()));
     std::vector<ByteSet> blocks{taken};  // of bytes that no summand distinguishes
     std::vector<std::uint32_t> split_by;
-    const auto split_all = [&](std::span<const ByteSet> by) {
-        for (const ByteSet& bytes : by) split(blocks, bytes);
-    };
     for (const Source& s : sources) {
         const std::uint32_t classes = rows_[s.row].classes;
         if (std::find(split_by.begin(), split_by.end(), classes) != split_by.end()) continue;
         split_by.push_back(classes);
-        split_all(sets_of_classes(classes));
+        split(blocks, classes_[classes], sets_of_classes(classes));
     }
-    for (ExprId p : heads) split_all({&exprs_.bytes_of(exprs_[exprs_[p].a].a), 1});
+    for (ExprId p : heads) split(blocks, exprs_.bytes_of(exprs_[exprs_[p].a].a));
     std::vector<std::vector<ExprId>> products(sources.size());  // by class; kUnknownExpr: not computed yet
     for (std::size_t i = 0; i < sources.size(); ++i) products[i].assign(rows_[sources[i].row].count, kUnknownExpr);
     for (const ByteSet& bytes : blocks) {
