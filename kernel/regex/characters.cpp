@@ -38,6 +38,7 @@ int digit_of(std::uint8_t b, bool upper) {
 
 // The letter of a character after a backslash, or 0.
 char short_name(Encoding spelling, char32_t c) {
+    if (!must_escape(c) && c != '/') return 0;
     for (unsigned i = 0; i < 8; ++i)
         if (kShortTargets[i] == c && (spelling == Encoding::escaped_any || c != '/')) return kShortNames[i];
     return 0;

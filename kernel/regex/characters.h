@@ -14,6 +14,9 @@ inline constexpr char32_t kLastCharacter = 0x10ffff;
 // The state inside a character: its kind of spelling, the number of bytes read, and the bits decoded. 0: between characters.
 using DecoderState = std::uint32_t;
 
+// Whether a byte between characters is a character by itself, in all spellings.
+inline bool is_whole_character(std::uint8_t byte) { return byte < 0x80 && !must_escape(byte); }
+
 struct CharacterRead {  // the result of a byte: another part, or a character, or neither (the byte is not legal)
     DecoderState part = 0;
     char32_t character = 0xffffffff;

@@ -39,8 +39,8 @@ const std::vector<LabelDistance>& Labels::reachable(ExprId e) {
                 if (exprs_.strings().end(node) != kNone) work.push_back({exprs_.strings().end(node), distance, further});
             };
             auto add_children = [&](std::uint32_t node, std::uint32_t part, std::uint32_t distance) {
-                exprs_.strings().each_child(node, part,
-                                            [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
+                exprs_.strings().each_child_and_rest(
+                    node, part, [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
             };
             if (expr.b == 0) take_end(expr.a, at.distance, at.further);
             add_children(expr.a, expr.b, at.distance);

@@ -18,21 +18,22 @@ std::uint32_t greatest(std::uint32_t a, std::uint32_t b) { return a == kNoLabel 
 
 }  // namespace
 
-StringTrie::Step StringTrie::next(std::uint32_t node, DecoderState part, std::uint8_t byte) const {
+StringTrie::Step StringTrie::next_inside(std::uint32_t node, DecoderState part, std::uint8_t byte) const {
     const CharacterRead made = read_character(spelling(node), part, byte);
-    if (made.part == 0) {
-        if (made.character > kLastCharacter) return {};
-        const Edges all = edges(node);
-        const Edge* const at = all.from(made.character);
-        return {at != all.end() && at->first == made.character ? at->second : kNoEntries, 0};
-    }
+    if (made.part == 0) return made.character > kLastCharacter ? Step{} : Step{child(node, made.character), 0};
     bool some = false;
-    each_child(node, made.part, [&](std::uint32_t, std::uint32_t) { some = true; });
+    each_child(node, made.part, [&](std::uint32_t) { some = true; });
     return some ? Step{node, made.part} : Step{};
 }
 
 void StringTrie::live(std::uint32_t node, DecoderState part, ByteSet& made) const {
-    each_character(node, part, [&](char32_t c) { put_next(spelling(node), part, c, made); });
+    const Encoding how = spelling(node);
+    if (part != 0) return each_edge(node, part, [&](const Edge& edge) { put_next(how, part, edge.first, made); });
+    for (const Edge& edge : edges(node)) {
+        if (edge.first >= 0x80 || !is_whole_character(static_cast<std::uint8_t>(edge.first))) put_next(how, 0, edge.first, made);
+        else made.insert(static_cast<std::uint8_t>(edge.first));
+        if (how == Encoding::escaped_any) made.insert('\\');
+    }
 }
 
 std::uint32_t StringTrie::shortest(std::uint32_t node, DecoderState part) const {
@@ -43,14 +44,15 @@ std::uint32_t StringTrie::shortest(std::uint32_t node, DecoderState part) const 
         return least;
     }
     least = kInfinite;
-    each_child(node, part, [&](std::uint32_t child, std::uint32_t rest) { least = std::min(least, sum(rest, shortest(child, 0))); });
+    each_child_and_rest(node, part,
+                        [&](std::uint32_t child, std::uint32_t rest) { least = std::min(least, sum(rest, shortest(child, 0))); });
     return least;
 }
 
 std::uint32_t StringTrie::last_label_below(std::uint32_t node, DecoderState part) const {
     const ExprId here = part == 0 ? end(node) : kNone;
     std::uint32_t made = here != kNone ? guideway::last_label(exprs_, here, true, nullptr) : kNoLabel;
-    each_child(node, part, [&](std::uint32_t child, std::uint32_t) { made = greatest(made, last_label(child)); });
+    each_child(node, part, [&](std::uint32_t child) { made = greatest(made, last_label(child)); });
     return made;
 }
 

@@ -55,7 +55,9 @@ public:
     Entry only_text(std::uint32_t node) const;
 
     // The step by a byte of a character. The ends of texts are not considered.
-    Step next(std::uint32_t node, DecoderState part, std::uint8_t byte) const;
+    Step next(std::uint32_t node, DecoderState part, std::uint8_t byte) const {
+        return part == 0 && is_whole_character(byte) ? Step{child(node, byte), 0} : next_inside(node, part, byte);
+    }
     void live(std::uint32_t node, DecoderState part, ByteSet& made) const;
     std::uint32_t shortest(std::uint32_t node, DecoderState part) const;
 
@@ -74,9 +76,14 @@ public:
         return sum(below(node).characters, multiply(below(node).texts, left(node)));
     }
     std::uint16_t depth(std::uint32_t node) const { return below(node).depth; }  // maximum depth of its ends
-    // Calls f(child, length of the rest of the shortest spelling of its character) for each child that `part` can lead to.
+    // Calls f(child) for each child that `part` can lead to.
     template <class F>
     void each_child(std::uint32_t node, DecoderState part, F&& f) const {
+        each_edge(node, part, [&](const Edge& edge) { f(edge.second); });
+    }
+    // Calls f(child, length of the rest of the shortest spelling of its character) for each of these children.
+    template <class F>
+    void each_child_and_rest(std::uint32_t node, DecoderState part, F&& f) const {
         each_edge(node, part, [&](const Edge& edge) { f(edge.second, bytes_left(spelling(node), part, edge.first)); });
     }
     // Calls f(character) for each of these children.
@@ -99,6 +106,7 @@ public:
     }
     // The number of texts that are sorted before the texts of this child.
     std::uint32_t texts_before(std::uint32_t node, std::uint32_t child) const {
+        if (left(node)) return 0;
         std::uint32_t made = end(node) != kNone;
         for (const Edge& edge : edges(node)) {
             if (edge.second == child) break;
@@ -177,6 +185,14 @@ private:
             for (const Edge* at = all.from(spans[i].first); at != all.end() && at->first <= spans[i].second; ++at)
                 if (part == 0 || fits(how, part, at->first)) f(*at);
     }
+    // The child by a character, or kNoEntries.
+    std::uint32_t child(std::uint32_t node, char32_t c) const {
+        if (const std::uint32_t more = left(node)) return character(node) != c ? kNoEntries : more == 1 ? cells_[node + 1] : node + 1;
+        const Edges all = edges(node);
+        const Edge* const at = all.from(c);
+        return at != all.end() && at->first == c ? at->second : kNoEntries;
+    }
+    Step next_inside(std::uint32_t node, DecoderState part, std::uint8_t byte) const;
     std::uint32_t make_one(const Entry& text, Encoding spelling);
     std::uint32_t intern(ExprId end, std::span<const Edge> edges, Encoding spelling);
     Edge chain(std::u32string_view characters, std::uint32_t below, Encoding spelling);
