@@ -12,12 +12,12 @@ from guideway.constraints.rules import RuleConstraint, already_defined
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.lark.contextual import split_by_context
 from guideway.frontends.cfg.lark.contextual_lexer import Split
-from guideway.frontends.cfg.lark.definitions import Terminals, names_of
+from guideway.frontends.cfg.lark.definitions import Terminals, names_of, reached
 from guideway.frontends.cfg.lark.ignored_text import IgnoredText, LookaheadError
 from guideway.frontends.cfg.lark.statements import LarkReader
 from guideway.frontends.cfg.scanner import special_of
 from guideway.grammar.cfg import Concatenation, Ref, Rule, Term, Text, lower
-from guideway.grammar.regular import Concat, Repeat, Union
+from guideway.grammar.regular import NEVER, Concat, Repeat, Union
 
 __all__ = ["Lark"]
 
@@ -40,7 +40,8 @@ class Lark(RuleConstraint):
         start: The start symbol.
         lexer: "dynamic_complete": as Lark's Earley parser with the lexer of this name. A text matches if it can be
             divided into terminals in any way that the rules allow, with ignored text before, between and after them.
-            Priorities have no effect. A terminal with a lazy repetition matches only its shortest texts. "contextual":
+            Priorities have no effect. A pattern matches a text if the first match of Python's `re` in this text is the
+            whole text: `/a|ab/` never matches "ab". "contextual":
             as Lark's LALR(1) parser with its contextual lexer. Of the terminals that the parser accepts, the first in
             Lark's order that matches is taken, with the match of its pattern in Python's `re`. A match that equals a
             keyword is this keyword.
@@ -81,7 +82,7 @@ class Lark(RuleConstraint):
     def _read(self, start: str | None) -> tuple[list[Rule], str]:
         reader = LarkReader(self.text)
         reader.read()
-        terminals = Terminals(reader, self.lexer == "contextual")
+        terminals = Terminals(reader)
         self._check_names(reader, start or "start")
         ignored = [terminals.language(f"%ignore {number}") for number in range(len(reader.ignored))]
         gap = Repeat(Union(tuple(ignored)), 0, None) if ignored else None
@@ -93,10 +94,15 @@ class Lark(RuleConstraint):
             return Text(Concat((term.language, gap)), _Spaced(both)) if isinstance(term, Text) else both
 
         rules = [Rule(name, one.term, reader.place(one.at)) for name, one in reader.rules.items()]
-        used = {ref for one in reader.rules.values() for ref in names_of(one.term)}
+        used = reached(reader, start or "start")  # as in Lark, other terminals need not be valid
         for name in terminals.names:
             if name in used:
                 rules.append(Rule(name, with_gap(Text(terminals.language(name))), terminals.place(name)))
+        mentioned = {ref for one in reader.rules.values() for ref in names_of(one.term)}
+        unused = [
+            Rule(name, Text(NEVER), terminals.place(name)) for name in terminals.names if name in mentioned - used
+        ]
+        rules += unused
         rules += [Rule(name, with_gap(Text(special_of(name))), reader.place(at)) for name, at in reader.special.items()]
         rules += [Rule(name, with_gap(term_of(part))) for name, part in self.parts.items()]
         if self.lexer == "contextual":
@@ -104,6 +110,7 @@ class Lark(RuleConstraint):
             self._splits = [split_by_context(reader, terminals, start or "start", self.parts, pieces)]
         elif ignored:
             self._exact = self._with_exact_gaps(reader, terminals, used, start or "start")
+            self._exact += unused if self._exact else []
         first: Term = Ref(start or "start")
         return [*rules, Rule(_ROOT, first if gap is None else Concatenation((Text(gap, IGNORED), first)))], _ROOT
 
@@ -118,12 +125,14 @@ class Lark(RuleConstraint):
         regular = {name: part.regular() for name, part in self.parts.items()}
         texts |= {name: language for name, language in regular.items() if language is not None}
         names = [f"%ignore {number}" for number in range(len(reader.ignored))]
-        ignored = [terminals.preferred(name) for name in names]
-        same = all(one is terminals.language(name) for one, name in zip(ignored, names, strict=True))
+        for name in names:
+            if not terminals.takes_longest(name):
+                message = f"the terminal {name} has assertions, so the length of its match is not known"
+                reader.fail(message, terminals.at(name), UnsupportedError)
         at = reader.ignored[0].at
         try:
-            gaps = IgnoredText(ignored, texts)
-            if same and not gaps.differs():
+            gaps = IgnoredText([terminals.language(name) for name in names], texts)
+            if not gaps.differs():
                 return []
             alone = Text(gaps.alone())
             rules = [Rule(name, one.term, reader.place(one.at)) for name, one in reader.rules.items()]

@@ -180,6 +180,11 @@ class Groups:
         """The current sequence: the last one of the innermost open group. It may be modified."""
         return self._open[-1][2][-1]
 
+    @property
+    def alternatives(self) -> int:
+        """The number of alternatives of the innermost open group, or of the whole if none is open."""
+        return len(self._open[-1][2])
+
     def add(self, term: Term) -> None:
         """Add a term to the current sequence."""
         self.series.append(term)

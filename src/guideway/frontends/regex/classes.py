@@ -45,14 +45,18 @@ def _single(code: int) -> Item:
     return Item(((code, code),), f"\\U{code:08x}", code)
 
 
-def parse_escape(scanner: Scanner, ascii_only: bool, in_class: bool) -> Item:
-    """Parse an escape whose backslash was read. The caller handles `\\b`, `\\B`, `\\A` and `\\Z` outside classes."""
+def parse_escape(scanner: Scanner, ascii_only: bool, ignore_case: bool, in_class: bool) -> Item:
+    """Parse an escape whose backslash was read. The caller handles `\\b`, `\\B`, `\\A` and `\\Z` outside classes.
+
+    `ascii_only` and `ignore_case` are the flags a and i. The caller adds the characters that are equal to those of the
+    item under the flag i.
+    """
     start = scanner.at - 1
     char = scanner.take()
     if not char:
         scanner.invalid("expected an escape after the backslash at the end of the pattern", start)
     if char in "dwsDWS":
-        return _category(scanner, char, ascii_only)
+        return _category(scanner, char, ascii_only, ignore_case)
     if char in _HEX_LENGTHS[scanner.dialect]:
         return _single(_hex_escape(scanner, char, start))
     if scanner.dialect == "python":
@@ -60,10 +64,12 @@ def parse_escape(scanner: Scanner, ascii_only: bool, in_class: bool) -> Item:
     return _ecma_escape(scanner, char, start, in_class)
 
 
-def _category(scanner: Scanner, char: str, ascii_only: bool) -> Item:
+def _category(scanner: Scanner, char: str, ascii_only: bool, ignore_case: bool) -> Item:
     if scanner.dialect == "python":
         return Item(tables.python_class(f"\\{char}", ascii_only), f"\\{char}")
     ranges = _ECMA_CATEGORIES[char.lower()]
+    if ignore_case and char in "wW":
+        ranges = fold(ranges)  # so `\W` does not match a character that equals a word character under the flag i
     return Item(ranges if char.islower() else tables.invert(ranges), f"\\{char}")
 
 
@@ -180,10 +186,6 @@ def parse_class(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Ranges
 
     `ascii_only` and `ignore_case` are the flags a and i.
     """
-    if scanner.dialect == "ecma" and ignore_case:
-        negated = scanner.next == "^"
-        plain = parse_class(scanner, ascii_only, False)
-        return tables.invert(fold(tables.invert(plain))) if negated else fold(plain)
     start = scanner.at - 1
     negated = scanner.skip("^")
     items: list[Item] = []
@@ -194,9 +196,11 @@ def parse_class(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Ranges
         if scanner.next == "]" and not (first and scanner.dialect == "python"):
             scanner.at += 1
             break
-        items += _range(scanner, ascii_only, start)
+        items += _range(scanner, ascii_only, ignore_case, start)
         first = False
     ranges = tables.merge(r for item in items for r in item.ranges)
+    if scanner.dialect == "ecma" and ignore_case:
+        ranges, ignore_case = fold(ranges), False
     ranges = tables.invert(ranges) if negated else ranges
     if ignore_case and items:
         source = "".join(item.source for item in items)
@@ -204,20 +208,20 @@ def parse_class(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Ranges
     return ranges
 
 
-def _range(scanner: Scanner, ascii_only: bool, start: int) -> list[Item]:
+def _range(scanner: Scanner, ascii_only: bool, ignore_case: bool, start: int) -> list[Item]:
     """Parse one character or category, or a range `low-high`. `start` is the position of the class, for errors.
 
     A `-` directly before `]` is not read: the next call returns it as a character. In ECMA-262, a `-` next to a
     category such as `\\d` is a character: the result then has three items.
     """
     at = scanner.at
-    low = _class_atom(scanner, ascii_only)
+    low = _class_atom(scanner, ascii_only, ignore_case)
     if scanner.next != "-" or scanner.pattern[scanner.at + 1 : scanner.at + 2] == "]":
         return [low]
     scanner.at += 1
     if not scanner.next:
         scanner.invalid("expected ']' at the end of the class", start)
-    high = _class_atom(scanner, ascii_only)
+    high = _class_atom(scanner, ascii_only, ignore_case)
     if low.code is None or high.code is None:
         if scanner.dialect == "ecma":  # Annex B: the dash is literal
             return [low, _single(ord("-")), high]
@@ -227,8 +231,8 @@ def _range(scanner: Scanner, ascii_only: bool, start: int) -> list[Item]:
     return [Item(((low.code, high.code),), f"{low.source}-{high.source}")]
 
 
-def _class_atom(scanner: Scanner, ascii_only: bool) -> Item:
+def _class_atom(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Item:
     char = scanner.take()
     if char == "\\":
-        return parse_escape(scanner, ascii_only, in_class=True)
+        return parse_escape(scanner, ascii_only, ignore_case, in_class=True)
     return _single(ord(char))

@@ -104,6 +104,8 @@ class _OpenGroup:
     repeated: bool = False  # whether the last item has a quantifier
     deep: int = 0  # the nesting depth of groups with assertions inside this group
     name: str | None = None
+    names: set[str] = field(default_factory=set)  # of named groups in the current alternative, closed or open
+    other_names: set[str] = field(default_factory=set)  # of named groups in the complete alternatives
 
 
 class _Parser:
@@ -150,6 +152,8 @@ class _Parser:
         elif char == "|":
             group.done.append(self._series(group.items))
             group.items, group.repeatable, group.repeated = [], False, False
+            group.other_names |= group.names
+            group.names = set()
         elif char in "*+?" or (char == "{" and self._is_counted()):
             self._quantifier(char, at)
         elif char in "^$":
@@ -211,7 +215,7 @@ class _Parser:
         if scanner.dialect == "python" and (scanner.skip("A") or scanner.skip("Z")):
             self._anchor(AT_START if scanner.pattern[scanner.at - 1] == "A" else AT_END)
             return
-        item = parse_escape(scanner, self._flags.ascii_only, in_class=False)
+        item = parse_escape(scanner, self._flags.ascii_only, self._flags.ignore_case, in_class=False)
         if item.code is not None:
             self._add(self._char(item.code))
         elif self._flags.ignore_case and scanner.dialect == "ecma":
@@ -321,9 +325,11 @@ class _Parser:
         name = self._scanner.take_until(">", "the group's name")
         if not (name.replace("$", "_") if self._scanner.dialect == "ecma" else name).isidentifier():
             self._scanner.invalid(f"a group name must be an identifier, got {name!r}", at)
-        if name in self.names and self._scanner.dialect == "python":
+        used = [self.names] if self._scanner.dialect == "python" else [group.names for group in self._stack]
+        if any(name in names for names in used):  # in ECMA-262, alternatives may have groups of the same name
             self._scanner.invalid(f"the group name {name!r} is used twice", at)
         self.names.add(name)
+        self._stack[-1].names.add(name)
         self._name = name
         return self._flags
 
@@ -367,6 +373,7 @@ class _Parser:
             self._scanner.invalid("this ')' has no matching '('", at)
         group = self._stack.pop()
         self._flags = group.flags
+        self._stack[-1].names |= group.names | group.other_names
         part = self._closed(group)
         if group.look is not None:
             ahead, negative = group.look

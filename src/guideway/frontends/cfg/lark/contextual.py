@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from guideway.background import checkpoint
 from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
-from guideway.frontends.cfg.lark.contextual_lexer import Conflict, Split, Terminal, contextual_rules, preferred
-from guideway.frontends.cfg.lark.definitions import Terminals, names_of
+from guideway.frontends.cfg.lark.contextual_lexer import Conflict, Split, Terminal, contextual_rules
+from guideway.frontends.cfg.lark.definitions import Terminals, names_of, reached
 from guideway.frontends.cfg.lark.statements import LarkReader
 from guideway.frontends.cfg.scanner import special_of
-from guideway.frontends.regex import parse_tree
 from guideway.grammar.cfg import Alternation, Concatenation, Ref, Repetition, Term, parts_first
 
 __all__ = ["split_by_context"]
@@ -41,16 +39,16 @@ def split_by_context(
         LimitExceededError: The grammar is too large.
     """
     same = _TerminalNames(reader, terminals)
-    reached = _reached(reader, start)
+    needed = reached(reader, start)
     for name in sorted(parts):
-        if name in reached:
+        if name in needed:
             at = reader.mentioned.get(name, 0)
             reader.fail(
                 f"lexer='contextual' does not support parts, because they are not terminals of Lark: {name!r}",
                 at,
                 UnsupportedError,
             )
-    rules = {name: same.renamed(one.term) for name, one in reader.rules.items() if name in reached}
+    rules = {name: same.renamed(one.term) for name, one in reader.rules.items() if name in needed}
     ignored = tuple(dict.fromkeys(same.ignored(number) for number in range(len(reader.ignored))))
     used = {name for term in rules.values() for name in names_of(term)} - rules.keys()
     known = [same.terminal(name) for name in sorted({*used, *ignored} - reader.special.keys())]
@@ -61,17 +59,6 @@ def split_by_context(
         reader.fail(str(error), reader.rules[error.rule or start].at, UnsupportedError)
     except (LimitExceededError, UnsupportedError, UnsatisfiableError) as error:
         reader.fail(str(error), reader.rules[start].at if start in rules else 0, type(error))
-
-
-def _reached(reader: LarkReader, start: str) -> set[str]:
-    seen, todo = {start}, [start]
-    while todo:
-        checkpoint()
-        rule = reader.rules.get(todo.pop())
-        fresh = {name for name in names_of(rule.term) if name not in seen} if rule else set()
-        seen |= fresh
-        todo += fresh
-    return seen
 
 
 class _TerminalNames:
@@ -131,18 +118,15 @@ class _TerminalNames:
         reader, terminals = self._reader, self._terminals
         written, language = terminals.written(name), terminals.language(name)
         at = terminals.at(name)
+        if not terminals.takes_longest(name):
+            reader.fail(
+                f"lexer='contextual' does not support the terminal {name}: it has assertions, so the length of its match "
+                "is not known",
+                at,
+                UnsupportedError,
+            )
         try:
             most = written.widths()[1]
-            if not written.fixed and name not in reader.common:
-                taken = preferred(parse_tree(written.pattern, "python")[0], language)
-                if taken is None:
-                    reader.fail(
-                        f"lexer='contextual' does not support the terminal {name}: it has assertions, so the length of "
-                        "its match is not known",
-                        at,
-                        UnsupportedError,
-                    )
-                language = taken
         except LimitExceededError as error:
             reader.fail(f"terminal {name}: {error}", at, LimitExceededError)
         invented = name not in reader.terminals and name not in reader.common

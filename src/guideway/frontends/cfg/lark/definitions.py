@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError, UnsupportedError
-from guideway.frontends.cfg.lark.contextual_lexer.longest_match import preferred
+from typing import NoReturn
+
+from guideway.background import checkpoint
+from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
 from guideway.frontends.cfg.lark.statements import Definition, LarkReader
 from guideway.frontends.cfg.lark.terminals import TerminalError, Written, either, joined, language_of, repeated
-from guideway.frontends.regex import parse_tree
 from guideway.grammar.cfg import Alternation, Concatenation, Ref, Repetition, Term, parts_first, parts_of
 from guideway.grammar.cfg.scc import strongly_connected_components
 from guideway.grammar.regular import Regular
 
-__all__ = ["Terminals", "names_of"]
+__all__ = ["Terminals", "names_of", "reached"]
 
 _MAX_PATTERN = 100_000  # maximum length of a resolved pattern, in characters
 
@@ -23,23 +24,22 @@ class Terminals:
 
     Args:
         reader: The parsed grammar.
-        ordered: Whether to sort the alternatives of a pattern as Lark does, longest first.
 
     Raises:
         InvalidConstraintError: A terminal is recursive, or refers to a name that is not a terminal.
         LimitExceededError: A resolved pattern is too long.
 
-    With `ordered`, also raises the errors of `parse_tree` for the alternatives of a terminal.
+    Also raises the errors of `parse_tree` for the alternatives of a terminal, with the position of the terminal.
     """
 
-    def __init__(self, reader: LarkReader, ordered: bool) -> None:
-        self._reader, self._ordered = reader, ordered
+    def __init__(self, reader: LarkReader) -> None:
+        self._reader = reader
         self._defined: dict[str, Definition] = {
             **reader.terminals,
             **{f"%ignore {number}": one for number, one in enumerate(reader.ignored)},
         }
         self._patterns = dict(reader.patterns)
-        self._languages: dict[str, Regular] = {}
+        self._languages: dict[str, tuple[Regular, bool]] = {}  # as `language_of` returns them
         names = list(self._defined)
         numbers = {name: number for number, name in enumerate(names)}
 
@@ -74,6 +74,9 @@ class Terminals:
 
         Raises an error with the position of the terminal if it is not supported or not valid.
         """
+        return self._matches(name)[0]
+
+    def _matches(self, name: str) -> tuple[Regular, bool]:
         if name not in self._languages:
             at = self.at(name)
             try:
@@ -82,28 +85,18 @@ class Terminals:
                 kind = InvalidConstraintError if error.kind is ConstraintError else error.kind
                 self._reader.fail(f"terminal {name}: {error}", at, kind)
             except ConstraintError as error:
-                self._reader.fail(f"terminal {name}: {str(error).splitlines()[0].rstrip(':')}", at, type(error))
+                self._fail(name, error, at)
         return self._languages[name]
 
-    def preferred(self, name: str) -> Regular:
-        """Return a language of a terminal: its longest match in a text is what Python's `re` matches with the pattern.
+    def _fail(self, name: str, error: ConstraintError, at: int) -> NoReturn:
+        self._reader.fail(f"terminal {name}: {str(error).splitlines()[0].rstrip(':')}", at, type(error))
 
-        Raises:
-            UnsupportedError: The length of the match is not known, because the pattern has assertions.
-            LimitExceededError: The automaton of the pattern is too large.
+    def takes_longest(self, name: str) -> bool:
+        """Return whether Python's `re` matches the longest text of `language` that the rest of a text begins with.
+
+        False: this is not known, because the pattern has assertions.
         """
-        written, language, at = self._patterns[name], self.language(name), self.at(name)
-        if written.fixed:
-            return language
-        try:
-            found = preferred(parse_tree(written.pattern, "python")[0], language)
-        except LimitExceededError as error:
-            self._reader.fail(f"terminal {name}: {error}", at, LimitExceededError)
-        if found is None:
-            self._reader.fail(
-                f"the terminal {name} has assertions, so the length of its match is not known", at, UnsupportedError
-            )
-        return found
+        return self._matches(name)[1]
 
     def written(self, name: str) -> Written:
         """Return the resolved pattern of a terminal."""
@@ -112,6 +105,9 @@ class Terminals:
     def priority(self, name: str) -> int:
         """Return the priority of a terminal."""
         return self._defined[name].priority if name in self._defined else 0
+
+    def _name_of(self, definition: Definition) -> str:
+        return next(name for name, one in self._defined.items() if one is definition)
 
     def _pattern(self, definition: Definition) -> Written:
         """Return the resolved pattern of a definition."""
@@ -137,7 +133,10 @@ class Terminals:
             case Concatenation():
                 return joined(parts)
             case Alternation():
-                return either(parts, self._ordered)
+                try:
+                    return either(parts)
+                except ConstraintError as error:
+                    self._fail(self._name_of(definition), error, definition.at)
             case Repetition(_, least, most):
                 return repeated(parts[0], least, most)
         raise TypeError(term)
@@ -146,3 +145,15 @@ class Terminals:
 def names_of(root: Term) -> list[str]:
     """Return the names of the rules and terminals that a term refers to."""
     return [term.name for term in parts_first(root) if isinstance(term, Ref)]
+
+
+def reached(reader: LarkReader, start: str) -> set[str]:
+    """Return the names of the rules and terminals that the start symbol refers to, directly or by other rules."""
+    seen, todo = {start}, [start]
+    while todo:
+        checkpoint()
+        rule = reader.rules.get(todo.pop())
+        fresh = {name for name in names_of(rule.term) if name not in seen} if rule else set()
+        seen |= fresh
+        todo += fresh
+    return seen

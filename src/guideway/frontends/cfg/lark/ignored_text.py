@@ -40,7 +40,7 @@ class IgnoredText:
     """Languages of terminals with the ignored text before them.
 
     Args:
-        ignored: The languages of the ignored terminals, as `Terminals.preferred` returns them.
+        ignored: The languages of the ignored terminals. The lexer takes the longest match in the text.
         terminals: The languages of the other terminals by name.
     """
 

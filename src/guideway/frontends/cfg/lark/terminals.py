@@ -7,6 +7,7 @@ from ast import literal_eval
 from dataclasses import dataclass
 
 from guideway.errors import ConstraintError, UnsupportedError
+from guideway.frontends.cfg.lark.longest_match import preferred, takes_longest
 from guideway.frontends.regex import parse_pattern, parse_tree
 from guideway.frontends.regex.syntax import AlternationPart, ConcatPart, NamedGroup, Part, RepeatPart, width
 from guideway.grammar.cfg.expressions import Expressions
@@ -15,6 +16,9 @@ from guideway.grammar.recognizer import is_empty
 from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Complement, Concat, Intersection, Regular, Repeat
 
 __all__ = ["TerminalError", "Written", "either", "joined", "language_of", "repeated", "written"]
+
+
+_FLAGS_OF_ALL = re.compile(r"\(\?([aimsux]+)\)")
 
 
 class TerminalError(Exception):
@@ -70,13 +74,15 @@ def joined(parts: list[Written]) -> Written:
     return Written("".join(one.pattern for one in parts), length=sum(one.inside for one in parts))
 
 
-def either(options: list[Written], ordered: bool) -> Written:
-    """Return the alternation of terminals as one terminal. `ordered`: sort them as Lark does, longest first."""
+def either(options: list[Written]) -> Written:
+    """Return the alternation of terminals as one terminal, sorted as Lark sorts them: longest first.
+
+    Raises the errors of `parse_tree`.
+    """
     if len(options) == 1:
         return options[0]
-    if ordered:
-        rank = {one: one.widths() for one in options}
-        options = sorted(options, key=lambda one: (-_endless(rank[one][1]), -rank[one][0], -one.length))
+    rank = {one: one.widths() for one in options}
+    options = sorted(options, key=lambda one: (-_endless(rank[one][1]), -rank[one][0], -one.length))
     length = len("(?:)") + sum(one.inside + 1 for one in options) - 1
     return Written(f"(?:{'|'.join(one.pattern for one in options)})", length=length)
 
@@ -120,7 +126,10 @@ def written(literal: str) -> Written:
     fixed = literal[0] == '"'
     if fixed:
         text = text.replace("\\\\", "\\")
-    terminal = Written(text, frozenset(flags), fixed, len(text))
+    length = len(text)
+    if not fixed and not flags and (whole := _FLAGS_OF_ALL.match(text)):
+        text, flags = text[whole.end() :], whole[1]
+    terminal = Written(text, frozenset(flags), fixed, length)
     if not fixed and _is_valid(terminal.pattern) and not _is_valid(f"(?{flags}){text}" if flags else text):
         raise TerminalError("the parentheses of the pattern are not balanced", ConstraintError)
     return terminal
@@ -135,14 +144,20 @@ def _is_valid(pattern: str) -> bool:
     return True
 
 
-def language_of(pattern: str) -> Regular:
-    """Return the language of a terminal with this pattern.
+def language_of(pattern: str) -> tuple[Regular, bool]:
+    """Return the texts that Lark's dynamic lexer can take as a terminal with this pattern.
 
-    If the pattern has a lazy repetition, a text is left out if the pattern also matches a shorter prefix of the text.
+    The lexer takes the match of Python's `re` in the rest of the text, and the matches in all prefixes of this match.
+    So it takes the texts in which the match of `re` is the whole text. If this is not known, because the pattern has
+    assertions, all texts are returned that the pattern matches completely; if the pattern has a lazy repetition,
+    without those of which it also matches a shorter prefix.
+
+    Returns:
+        The language, and whether its longest match in any text is known to be the match of `re`.
 
     Raises:
         TerminalError: The pattern matches the empty text, or depends on the text around the terminal.
-        ConstraintError: `parse_pattern` refuses the pattern.
+        ConstraintError: `parse_pattern` refuses the pattern, or the automaton of its matches is too large.
     """
     language = parse_pattern(pattern, "python")
     if Expressions().nullable(language):
@@ -152,9 +167,13 @@ def language_of(pattern: str) -> Regular:
         preceded, ahead = parse_pattern(f"(?s:.)*{pattern}", "python"), parse_pattern(f"{pattern}(?s:.)*", "python")
         if not (_same(preceded, Concat((ANY_TEXT, language))) and _same(ahead, Concat((language, ANY_TEXT)))):
             raise TerminalError("it depends on the text around it (lookaround, anchors or \\b)", UnsupportedError)
+    elif takes_longest(tree):
+        return language, True
+    if (found := preferred(tree, language)) is not None:
+        return found, True
     if _has_lazy_repetition(tree):
         language = Intersection((language, Complement(Concat((language, Repeat(ANY_CHAR, 1, None))))))
-    return language
+    return language, False
 
 
 def _has_lazy_repetition(tree: Part) -> bool:

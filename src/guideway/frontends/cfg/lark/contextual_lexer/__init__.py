@@ -7,7 +7,6 @@ follows. A context-free rule cannot express this directly. Therefore, rules are 
 and after the text that they derive.
 
 terminals.py          Lark's order of terminals, keywords that patterns match
-longest_match.py      languages whose longest match is the match of a pattern in Python's `re`
 forbidden.py          what must not follow a terminal
 lalr.py               Lark's expansion of rules, and the LALR(1) automaton (DeRemer and Pennello, 1982)
 steps.py              one terminal and the ignored text after it, by the state of the lexer that they end in
@@ -17,8 +16,7 @@ rule_splitting.py     rules split by states of parser and lexer (Bar-Hillel, Per
 from __future__ import annotations
 
 from guideway.frontends.cfg.lark.contextual_lexer.lalr import Conflict
-from guideway.frontends.cfg.lark.contextual_lexer.longest_match import preferred
 from guideway.frontends.cfg.lark.contextual_lexer.rule_splitting import Split, contextual_rules
 from guideway.frontends.cfg.lark.contextual_lexer.terminals import Terminal
 
-__all__ = ["Conflict", "Split", "Terminal", "contextual_rules", "preferred"]
+__all__ = ["Conflict", "Split", "Terminal", "contextual_rules"]

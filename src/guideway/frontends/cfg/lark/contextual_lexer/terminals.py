@@ -20,7 +20,7 @@ class Terminal:
 
     Attributes:
         name: The name in the grammar.
-        language: The texts, as `longest_match.preferred` returns them.
+        language: The texts; the longest one that the rest of a text begins with is the match.
         priority: The priority. Terminals with a higher priority are tried first.
         most: The length of the longest text in characters; None: unbounded.
         length: The length of the pattern as written.

@@ -19,6 +19,7 @@ from guideway.frontends.regex.syntax import (
     Part,
     Plain,
     RepeatPart,
+    width,
 )
 from guideway.grammar.automata.alphabet import Alphabet
 from guideway.grammar.automata.determinize import Numbered
@@ -26,7 +27,7 @@ from guideway.grammar.automata.dfa import machine_of
 from guideway.grammar.regular import Chars, Concat, Literals, Regular, Union
 from guideway.grammar.work import spend
 
-__all__ = ["preferred"]
+__all__ = ["preferred", "takes_longest"]
 
 _MAX_STATES = 5_000
 _MAX_PLACES = 50_000
@@ -41,6 +42,8 @@ class _Threads:
         options: For each state, the targets of its epsilon transitions, in order of priority.
         asserts: If True, this NFA must not be used, because the order of priority is not known: the pattern has
             assertions, or `Plain` parts of a kind that `_add` does not support.
+        loops: For each state in which an optional repetition begins, the number of the `RepeatPart`, and the state
+            after all its repetitions.
         start: The initial state. The accepting state is `_MATCH`.
     """
 
@@ -48,6 +51,8 @@ class _Threads:
         self.takes: list[tuple[tuple[int, ...], int] | None] = [None]
         self.options: list[list[int]] = [[]]
         self._alphabet = alphabet
+        self.loops: dict[int, tuple[int, int]] = {}
+        self._repeats = 0
         self.asserts = False
         self.start = self._place()
         todo: list[tuple[Part, int, int]] = [(root, self.start, _MATCH)]
@@ -97,8 +102,11 @@ class _Threads:
         self, part: Part, least: int, most: int | None, lazy: bool, at: int, after: int
     ) -> list[tuple[Part, int, int]]:
         todo: list[tuple[Part, int, int]] = []
+        loop = (self._repeats, after)
+        self._repeats += 1
         for number in range(least if most is None else most):
             if number >= least:
+                self.loops[at] = loop
                 inner = self._place()
                 self.options[at] = [after, inner] if lazy else [inner, after]
                 at = inner
@@ -106,6 +114,7 @@ class _Threads:
             todo.append((part, at, then))
             at = then
         if most is None:
+            self.loops[at] = loop
             inner = self._place()
             self.options[at] = [after, inner] if lazy else [inner, after]
             todo.append((part, inner, at))
@@ -116,17 +125,29 @@ class _Threads:
     def ordered(self, seeds: list[int]) -> tuple[int, ...]:
         """Return the states that are reached from `seeds` without reading, in order of priority.
 
-        States after `_MATCH` are left out.
+        States after `_MATCH` are left out. As in `re`, nothing is repeated again after an optional repetition that has
+        read no character.
         """
         found: list[int] = []
         seen: set[int] = set()
+        inside: set[int] = set()  # the loops in an optional repetition of which no character has been read
         todo = seeds[::-1]
         while todo:
             checkpoint()
             at = todo.pop()
+            if at < 0:  # all that follows the beginning of this repetition has been found
+                inside.discard(~at)
+                continue
+            loop, after = self.loops.get(at, (-1, at))
+            if loop in inside:
+                todo.append(after)
+                continue
             if at in seen:
                 continue
             seen.add(at)
+            if loop >= 0:
+                inside.add(loop)
+                todo.append(~loop)
             if at == _MATCH or self.takes[at] is not None:
                 found.append(at)
                 if at == _MATCH:
@@ -164,6 +185,33 @@ def preferred(root: Part, language: Regular) -> Regular | None:
     found = alphabet.graph(steps, [_MATCH in state for state in states.order])
     whole = machine_of(language, alphabet)
     return language if found == alphabet.graph(whole.steps, whole.accepting) else found
+
+
+def takes_longest(part: Part) -> bool:
+    """Return whether the first match of a pattern without assertions is always the longest one.
+
+    False: this is not obvious from the syntax tree, which is that of `parse_tree`.
+    """
+    while not _is_fixed(part):
+        match part:
+            case ConcatPart(parts) if all(_is_fixed(one) for one in parts[:-1]):  # the last part decides the length
+                part = parts[-1]
+            case NamedGroup(inner):
+                part = inner
+            case AlternationPart(parts):
+                lengths = [width(one)[0] for one in parts]
+                return all(_is_fixed(one) for one in parts) and lengths == sorted(lengths, reverse=True)
+            case RepeatPart(inner, lazy=False):
+                return _is_fixed(inner) and width(inner)[0] > 0
+            case _:
+                return False
+    return True
+
+
+def _is_fixed(part: Part) -> bool:
+    """Return whether all matches of a part have the same length."""
+    least, most = width(part)
+    return least == most
 
 
 def _plain(root: Part) -> list[Regular]:
