@@ -74,6 +74,8 @@ def schema_generator() -> type[GenerateJsonSchema]:
 
         def generate_inner(self, schema: Any) -> dict[str, Any]:
             found = special(schema, self._json_bytes)
+            if found is None and _is_strict_str(schema, self._config.strict):
+                found = super().generate_inner(schema)
             if found is not None:
                 config = self._config
                 if not config.str_min_length and config.str_max_length is None:
@@ -296,6 +298,19 @@ def schema_generator() -> type[GenerateJsonSchema]:
             }
 
     return Generator
+
+
+def _is_strict_str(schema: Any, strict: bool | None) -> bool:
+    """Return whether Pydantic reads a type as a str because of strict mode. These types are IP addresses.
+
+    `strict`: the configuration of the model.
+    """
+    if schema["type"] != "lax-or-strict" or not schema.get("strict", strict):
+        return False
+    inner = schema["strict_schema"]
+    while inner is not None and inner["type"] != "str":
+        inner = inner.get("json_schema", inner.get("schema"))
+    return inner is not None
 
 
 def _with_length(made: dict[str, Any], name: str, value: int) -> dict[str, Any]:

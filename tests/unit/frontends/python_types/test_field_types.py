@@ -76,6 +76,12 @@ class Short(BaseModel):
     b: Base64Str
 
 
+class ShortAddresses(BaseModel):
+    model_config = ConfigDict(strict=True, str_max_length=8)
+    a: ipaddress.IPv4Address
+    b: ipaddress.IPv6Interface
+
+
 class Missing(BaseModel):
     a: int | MISSING = MISSING  # type: ignore[valid-type]  # a sentinel
 
@@ -124,6 +130,11 @@ def text_of(value: object) -> str:
         (Base64Str, ['"YWJj"', '"YQ=="', '""'], ['"gYGB"', '"a"']),
         (Base64UrlStr, ['"YWJj"', '"fn5-"'], ['"fn5+"', '"__-_"']),
         (Short, ['{"a": "abcd", "b": "YQ=="}'], ['{"a": "abcde", "b": ""}', '{"a": "", "b": "YWJjYWJj"}']),
+        (
+            ShortAddresses,
+            ['{"a": "1.2.3.44", "b": "1::9:4/9"}', '{"a": "1.2.3.4", "b": "::"}'],
+            ['{"a": "11.2.3.44", "b": "::"}', '{"a": "1.2.3.4", "b": "1::9:4/99"}'],
+        ),
         (re.Pattern[str], ['"[a-c]+x|y"', '"(?:a){2}"'], ['"[]a"', '"("', r'"\\p{L}"']),
         (Missing, ['{"a": 1}', "{}"], ['{"a": null}']),
         (Annotated[int, validate_as(int).gt(3)], ["4"], ["3"]),
