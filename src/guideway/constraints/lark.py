@@ -125,10 +125,6 @@ class Lark(RuleConstraint):
         regular = {name: part.regular() for name, part in self.parts.items()}
         texts |= {name: language for name, language in regular.items() if language is not None}
         names = [f"%ignore {number}" for number in range(len(reader.ignored))]
-        for name in names:
-            if not terminals.takes_longest(name):
-                message = f"the terminal {name} has assertions, so the length of its match is not known"
-                reader.fail(message, terminals.at(name), UnsupportedError)
         at = reader.ignored[0].at
         try:
             gaps = IgnoredText([terminals.language(name) for name in names], texts)

@@ -32,6 +32,7 @@ __all__ = [
     "choice",
     "either",
     "joined",
+    "merged",
     "series",
     "times",
     "width",
@@ -242,6 +243,24 @@ def times(part: Part, least: int, most: int | None, at: int) -> Part:
         return Plain(NEVER, part.least, part.most) if least else NOTHING
     fewest, longest = _bounded(part.least * least), 0 if part.most == 0 else longest
     return Plain(repeated(part.language, least, most), fewest, longest)
+
+
+def merged(part: Part) -> Part:
+    """Return a tree of `parse_tree` with its parts without assertions merged."""
+    # The recursion depth is bounded: the parser limits the nesting of groups.
+    match part:
+        case ConcatPart(parts):
+            return series(map(merged, parts))
+        case AlternationPart(parts):
+            return choice(list(map(merged, parts)))
+        case RepeatPart(inner, least, most, at):
+            return times(merged(inner), least, most, at)
+        case NamedGroup(inner):
+            return merged(inner)
+        case Lookaround(inner, ahead, negative, at):
+            return Lookaround(merged(inner), ahead, negative, at)
+        case _:
+            return part
 
 
 def width(part: Part) -> tuple[int, int | None]:

@@ -112,19 +112,11 @@ class _TerminalNames:
     def terminal(self, name: str) -> Terminal:
         """Return a terminal with the properties by which Lark orders terminals.
 
-        Raises `UnsupportedError` if the length of its match is not known, because its pattern has assertions. Raises
-        `LimitExceededError` if its automaton is too large.
+        Raises `LimitExceededError` if it is too large.
         """
         reader, terminals = self._reader, self._terminals
         written, language = terminals.written(name), terminals.language(name)
         at = terminals.at(name)
-        if not terminals.takes_longest(name):
-            reader.fail(
-                f"lexer='contextual' does not support the terminal {name}: it has assertions, so the length of its match "
-                "is not known",
-                at,
-                UnsupportedError,
-            )
         try:
             most = written.widths()[1]
         except LimitExceededError as error:

@@ -39,7 +39,7 @@ class Terminals:
             **{f"%ignore {number}": one for number, one in enumerate(reader.ignored)},
         }
         self._patterns = dict(reader.patterns)
-        self._languages: dict[str, tuple[Regular, bool]] = {}  # as `language_of` returns them
+        self._languages: dict[str, Regular] = {}
         names = list(self._defined)
         numbers = {name: number for number, name in enumerate(names)}
 
@@ -74,9 +74,6 @@ class Terminals:
 
         Raises an error with the position of the terminal if it is not supported or not valid.
         """
-        return self._matches(name)[0]
-
-    def _matches(self, name: str) -> tuple[Regular, bool]:
         if name not in self._languages:
             at = self.at(name)
             try:
@@ -90,13 +87,6 @@ class Terminals:
 
     def _fail(self, name: str, error: ConstraintError, at: int) -> NoReturn:
         self._reader.fail(f"terminal {name}: {str(error).splitlines()[0].rstrip(':')}", at, type(error))
-
-    def takes_longest(self, name: str) -> bool:
-        """Return whether Python's `re` matches the longest text of `language` that the rest of a text begins with.
-
-        False: this is not known, because the pattern has assertions.
-        """
-        return self._matches(name)[1]
 
     def written(self, name: str) -> Written:
         """Return the resolved pattern of a terminal."""

@@ -7,13 +7,11 @@ from ast import literal_eval
 from dataclasses import dataclass
 
 from guideway.errors import ConstraintError, UnsupportedError
-from guideway.frontends.cfg.lark.longest_match import preferred, takes_longest
+from guideway.frontends.cfg.lark.longest_match import ContextError, preferred, takes_longest
 from guideway.frontends.regex import parse_pattern, parse_tree
-from guideway.frontends.regex.syntax import AlternationPart, ConcatPart, NamedGroup, Part, RepeatPart, width
+from guideway.frontends.regex.syntax import width
 from guideway.grammar.cfg.expressions import Expressions
-from guideway.grammar.nodes import Grammar, Leaf
-from guideway.grammar.recognizer import is_empty
-from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Complement, Concat, Intersection, Regular, Repeat
+from guideway.grammar.regular import Regular
 
 __all__ = ["TerminalError", "Written", "either", "joined", "language_of", "repeated", "written"]
 
@@ -144,16 +142,12 @@ def _is_valid(pattern: str) -> bool:
     return True
 
 
-def language_of(pattern: str) -> tuple[Regular, bool]:
-    """Return the texts that Lark's dynamic lexer can take as a terminal with this pattern.
+def language_of(pattern: str) -> Regular:
+    """Return the texts that Lark's lexers can take as a terminal with this pattern.
 
-    The lexer takes the match of Python's `re` in the rest of the text, and the matches in all prefixes of this match.
-    So it takes the texts in which the match of `re` is the whole text. If this is not known, because the pattern has
-    assertions, all texts are returned that the pattern matches completely; if the pattern has a lazy repetition,
-    without those of which it also matches a shorter prefix.
-
-    Returns:
-        The language, and whether its longest match in any text is known to be the match of `re`.
+    The dynamic lexer takes the match of Python's `re` in the rest of the text, and the matches in all prefixes of this
+    match. So it takes the texts in which the match of `re` is the whole text. The contextual lexer, and the dynamic one
+    for ignored text, take the longest of them that the rest of the text begins with.
 
     Raises:
         TerminalError: The pattern matches the empty text, or depends on the text around the terminal.
@@ -163,40 +157,9 @@ def language_of(pattern: str) -> tuple[Regular, bool]:
     if Expressions().nullable(language):
         raise TerminalError("it matches the empty text, which Lark does not allow", ConstraintError)
     tree, _, asserts = parse_tree(pattern, "python")
-    if asserts:
-        preceded, ahead = parse_pattern(f"(?s:.)*{pattern}", "python"), parse_pattern(f"{pattern}(?s:.)*", "python")
-        if not (_same(preceded, Concat((ANY_TEXT, language))) and _same(ahead, Concat((language, ANY_TEXT)))):
-            raise TerminalError("it depends on the text around it (lookaround, anchors or \\b)", UnsupportedError)
-    elif takes_longest(tree):
-        return language, True
-    if (found := preferred(tree, language)) is not None:
-        return found, True
-    if _has_lazy_repetition(tree):
-        language = Intersection((language, Complement(Concat((language, Repeat(ANY_CHAR, 1, None))))))
-    return language, False
-
-
-def _has_lazy_repetition(tree: Part) -> bool:
-    """Return whether a lazy repetition may decide the length of a match. One in a lookaround does not."""
-    todo = [tree]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, RepeatPart):
-            if part.lazy and part.least != part.most:
-                return True
-            todo.append(part.part)
-        elif isinstance(part, NamedGroup):
-            todo.append(part.part)
-        elif isinstance(part, (ConcatPart, AlternationPart)):
-            todo += part.parts
-    return False
-
-
-def _same(one: Regular, other: Regular) -> bool:
-    return all(_is_empty(Intersection((a, Complement(b)))) for a, b in ((one, other), (other, one)))
-
-
-def _is_empty(language: Regular) -> bool:
-    grammar = Grammar()
-    grammar.root = grammar.add(Leaf(language))
-    return is_empty(grammar)
+    if not asserts and takes_longest(tree):
+        return language
+    try:
+        return preferred(tree, language)
+    except ContextError as error:
+        raise TerminalError(str(error), UnsupportedError) from None
