@@ -402,8 +402,8 @@ def takes_longest(part: Part) -> bool:
     """
     while not _is_fixed(part):
         match part:
-            case ConcatPart(parts) if all(_is_fixed(one) for one in parts[:-1]):  # the last part decides the length
-                part = parts[-1]
+            case ConcatPart(parts) if len(open_parts := [one for one in parts if not _is_fixed(one)]) == 1:
+                part = open_parts[0]  # it alone decides the length, and its longest match is tried first
             case NamedGroup(inner):
                 part = inner
             case AlternationPart(parts):
