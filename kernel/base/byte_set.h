@@ -19,12 +19,12 @@ struct ByteSet {
             made.words[i] = (i == low >> 6 ? all << (low & 63) : all) & (i == high >> 6 ? all >> (63 - (high & 63)) : all);
         return made;
     }
-    static ByteSet of(std::string_view bytes) {
+    static constexpr ByteSet of(std::string_view bytes) {
         ByteSet made;
         for (const char b : bytes) made.insert(static_cast<std::uint8_t>(b));
         return made;
     }
-    void insert(std::uint8_t b) { words[b >> 6] |= std::uint64_t{1} << (b & 63); }
+    constexpr void insert(std::uint8_t b) { words[b >> 6] |= std::uint64_t{1} << (b & 63); }
     void erase(std::uint8_t b) { words[b >> 6] &= ~(std::uint64_t{1} << (b & 63)); }
     bool contains(std::uint8_t b) const { return (words[b >> 6] >> (b & 63)) & 1; }
     bool empty() const { return (words[0] | words[1] | words[2] | words[3]) == 0; }
@@ -56,7 +56,7 @@ struct ByteSet {
         for (unsigned i = 0; i < b >> 6; ++i) n += static_cast<unsigned>(std::popcount(words[i]));
         return n;
     }
-    ByteSet& operator|=(const ByteSet& other) {
+    constexpr ByteSet& operator|=(const ByteSet& other) {
         for (std::size_t i = 0; i < 4; ++i) words[i] |= other.words[i];
         return *this;
     }

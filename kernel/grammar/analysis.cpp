@@ -68,15 +68,21 @@ private:
     std::size_t first_ = 0, count_ = 0;
 };
 
-template <class N, class F>
-void each_child(N&& node, F&& f) {
-    for (auto& p : node.parts) f(p);
-    auto each = [&](auto& value) {
-        for (auto& r : value) f(r.node);
-    };
-    for (auto& e : node.entries) each(e.value);
-    for (auto& v : node.prefix) each(v);
-    each(node.rest);
+// The bytes that can follow the value of an entry or an item.
+ByteSet after_value(const Punctuation& punctuation) {
+    ByteSet made = punctuation.space ? kSpace : ByteSet{};
+    made.insert(byte_at(punctuation.comma, 0));
+    made.insert(byte_at(punctuation.close, 0));
+    return made;
+}
+
+// Adds a root: an alternative of the first `count` nodes.
+void add_root(Program& program, std::size_t count) {
+    program.root = static_cast<std::uint32_t>(program.nodes.size());
+    Node& any = program.nodes.emplace_back();
+    any.kind = NodeKind::alternative;
+    any.parts.assign(count, 0);
+    std::iota(any.parts.begin(), any.parts.end(), 0u);
 }
 
 class Analysis {
@@ -99,11 +105,7 @@ public:
     std::vector<AnalysedNode> run() {
         for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(nodes_.size()); i < n; ++i)
             if (nodes_[i].kind == NodeKind::array) prepare_unique(i);
-        settle([&](AnalysedNode& c) {
-            const std::uint32_t before = c.cost;
-            c.cost = std::min(before, cost(c));
-            return c.cost != before;
-        });
+        settle_costs();
         settle([&](AnalysedNode& c) {
             const bool before = c.nullable;
             c.nullable = before || nullable(c);
@@ -135,9 +137,8 @@ private:
         if (c.kind != NodeKind::object && c.kind != NodeKind::array) return ByteSet::range(0, 255);
         const Punctuation& punctuation = *c.punctuation;
         for (const std::string* text : {&punctuation.open, &punctuation.comma, &punctuation.colon, &punctuation.close})
-            for (char b : *text) made.insert(static_cast<std::uint8_t>(b));
-        if (punctuation.space)
-            for (char b : {' ', '\t', '\n', '\r'}) made.insert(static_cast<std::uint8_t>(b));
+            made |= ByteSet::of(*text);
+        if (punctuation.space) made |= kSpace;
         auto begin = [&](const Readings& value) {
             for (const Reading& r : value) made |= nodes_[r.node].first;
         };
@@ -182,11 +183,7 @@ private:
         AnalysedNode leaf;
         leaf.expr = composite(std::move(composites), array);
         if (leaf.expr == kNone) return;
-        const Punctuation& punctuation = *nodes_[array].punctuation;
-        leaf.follow.insert(byte_at(punctuation.comma, 0));
-        leaf.follow.insert(byte_at(punctuation.close, 0));
-        if (punctuation.space)
-            for (char s : {' ', '\t', '\n', '\r'}) leaf.follow.insert(static_cast<std::uint8_t>(s));
+        leaf.follow = after_value(*nodes_[array].punctuation);
         leaves.push_back(static_cast<std::uint32_t>(nodes_.size()));
         nodes_.push_back(std::move(leaf));
     }
@@ -225,11 +222,7 @@ private:
                 early.push_back(i);
             }
         }
-        settle([&](AnalysedNode& c) {
-            const std::uint32_t before = c.cost;
-            c.cost = std::min(before, cost(c));
-            return c.cost != before;
-        });
+        settle_costs();
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             AnalysedNode& c = nodes_[i];
             c.unique = unique[i];
@@ -303,13 +296,8 @@ private:
             each_child(program.nodes.back(), [&](std::uint32_t& child) { child = moved.at(child); });
         }
         if (roots > 1) {
-            program.root = static_cast<std::uint32_t>(old.size());
             numbers.push_back(number_in_all(array));  // the node in its errors
-            Node any;
-            any.kind = NodeKind::alternative;
-            any.parts.assign(roots, 0);
-            std::iota(any.parts.begin(), any.parts.end(), 0u);
-            program.nodes.push_back(std::move(any));
+            add_root(program, roots);
         }
         composites_.open.push_back(key);
         ExprId made = kNone;
@@ -390,11 +378,14 @@ private:
         }
     }
 
-    std::uint32_t value_cost(const Readings& value) const {
-        std::uint32_t least = kInfinite;
-        for (const Reading& r : value) least = std::min(least, nodes_[r.node].cost);
-        return least;
+    void settle_costs() {
+        settle([&](AnalysedNode& c) {
+            const std::uint32_t before = std::exchange(c.cost, std::min(c.cost, cost(c)));
+            return c.cost != before;
+        });
     }
+
+    std::uint32_t value_cost(const Readings& value) const { return least_cost(nodes_, value); }
 
     std::uint32_t entry_cost(const AnalysedNode& c, const Entry& e) {
         return sum(sum(pool_.emptiness.shortest(e.key), length(c.punctuation->colon)), value_cost(e.value));
@@ -469,7 +460,7 @@ private:
         const std::uint32_t most = most_needed(required, c.minimum, c.maximum, c.demands);
         for (std::uint32_t i = c.fixed; i < c.entries.size(); ++i) {
             if (most <= required || value_cost(c.entries[i].value) == kInfinite) continue;
-            const auto lengths = key_lengths_.of(c.entries[i].key, 0, most - required);
+            const auto lengths = key_lengths_.of({c.entries[i].key}, 0, most - required);
             for (std::size_t n = 0; n < std::min<std::size_t>(lengths.size(), most - required); ++n) add(c.entries[i], lengths[n]);
         }
         return plan(items, c.minimum, c.maximum, {c.demands, c.least, c.most, lost}, number_of(c), pool_.fuel());
@@ -487,47 +478,16 @@ private:
         }
     }
 
-    std::size_t reachable_parts(const AnalysedNode& c) const {  // parts that can be first
-        if (c.kind == NodeKind::alternative) return c.parts.size();
-        if (c.kind != NodeKind::sequence) return 0;
-        std::size_t n = 0;
-        while (n < c.parts.size() && nodes_[c.parts[n]].nullable) ++n;
-        return std::min(n + 1, c.parts.size());
-    }
-
     void refuse_left_recursion() {
-        std::vector<std::uint8_t> colour(nodes_.size(), 0);  // 1: on the path, 2: done
-        struct Step {
-            std::uint32_t node;
-            std::size_t next, end;
-        };
-        std::vector<Step> path;
-        for (std::uint32_t start = 0; start < nodes_.size(); ++start) {
-            if (colour[start]) continue;
-            path.push_back({start, 0, reachable_parts(nodes_[start])});
-            colour[start] = 1;
-            while (!path.empty()) {
-                auto& [node, next, end] = path.back();
-                if (next >= end) {
-                    colour[node] = 2;
-                    path.pop_back();
-                    continue;
-                }
-                const std::uint32_t child = nodes_[node].parts[next++];
-                if (colour[child] == 1) throw Error(ErrorKind::invalid, "it refers to itself before any text", child);
-                if (colour[child] == 0) {
-                    colour[child] = 1;
-                    path.push_back({child, 0, reachable_parts(nodes_[child])});
-                }
-            }
-        }
+        if (const auto node = visit_parts(nodes_, true, [](std::uint32_t) {}))
+            throw Error(ErrorKind::invalid, "it refers to itself before any text", *node);
     }
 
     void first_into(const AnalysedNode& c, ByteSet& bytes) {
         if (c.kind == NodeKind::leaf) bytes |= pool_.dfa.first(c.expr);
         else if (c.kind == NodeKind::object || c.kind == NodeKind::array) bytes.insert(static_cast<std::uint8_t>(c.punctuation->open[0]));
         else
-            for (std::size_t i = 0, end = reachable_parts(c); i < end; ++i) bytes |= nodes_[c.parts[i]].first;
+            for (std::size_t i = 0, end = leftmost_parts(nodes_, c); i < end; ++i) bytes |= nodes_[c.parts[i]].first;
     }
 
     void follow() {
@@ -558,13 +518,7 @@ private:
                 const ByteSet after = c.follow;
                 for (std::uint32_t child : c.parts) give(child, after);
             } else {
-                ByteSet after;
-                if (c.kind != NodeKind::leaf) {
-                    after.insert(static_cast<std::uint8_t>(c.punctuation->comma[0]));
-                    after.insert(static_cast<std::uint8_t>(c.punctuation->close[0]));
-                    if (c.punctuation->space)
-                        for (char s : {' ', '\t', '\n', '\r'}) after.insert(static_cast<std::uint8_t>(s));
-                }
+                const ByteSet after = c.kind == NodeKind::leaf ? ByteSet{} : after_value(*c.punctuation);
                 each_child(c, [&](std::uint32_t child) { give(child, after); });
             }
         }
@@ -615,9 +569,8 @@ private:
             leaf.kind = NodeKind::leaf;
             leaf.expr = object.entries[i].key;
             leaf.cost = pool_.emptiness.shortest(leaf.expr);
-            leaf.follow.insert(static_cast<std::uint8_t>(object.punctuation->colon[0]));
-            if (object.punctuation->space)
-                for (char s : {' ', '\t', '\n', '\r'}) leaf.follow.insert(static_cast<std::uint8_t>(s));
+            leaf.follow = object.punctuation->space ? kSpace : ByteSet{};
+            leaf.follow.insert(byte_at(object.punctuation->colon, 0));
             nodes_[number].open_leaf.push_back(static_cast<std::uint32_t>(nodes_.size()));
             nodes_.push_back(std::move(leaf));
         }
@@ -694,13 +647,8 @@ AnalysedGrammar analyse_part(const std::shared_ptr<const Whole>& whole, const Co
             child = place->second;
         });
     }
-    program.root = static_cast<std::uint32_t>(numbers.size());
     numbers.push_back(roots[0]);
-    Node any;
-    any.kind = NodeKind::alternative;
-    any.parts.assign(roots.size(), 0);
-    std::iota(any.parts.begin(), any.parts.end(), 0u);
-    program.nodes.push_back(std::move(any));
+    add_root(program, roots.size());
     Composites composites;
     composites.whole = whole;
     composites.depth = depth;

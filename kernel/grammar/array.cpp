@@ -54,6 +54,13 @@ const std::vector<std::uint32_t>& Arrays::leaves_at(const AnalysedNode& k, std::
     return k.item_leaves[std::min<std::size_t>(items_so_far(k, regs), k.prefix.size())];
 }
 
+// The expressions of the leaves of the next item.
+std::vector<ExprId> Arrays::classes_at(const AnalysedNode& k, std::uint32_t regs) {
+    std::vector<ExprId> made;
+    for (std::uint32_t leaf : leaves_at(k, regs)) made.push_back(core_.components[leaf].expr);
+    return made;
+}
+
 ExprId Arrays::unused(const AnalysedNode& k, std::uint32_t regs, std::uint32_t leaf) {
     return core_.used_values.without(core_.components[leaf].expr, core_.records.at(regs, k.record_words)[kUsed]);
 }
@@ -69,9 +76,7 @@ bool Arrays::may_have_item(const AnalysedNode& k, std::uint32_t regs) {
         });
     }
     const std::uint32_t *const record = core_.records.at(regs, k.record_words), unknown_items = record[kUnknownItems], used = record[kUsed];
-    std::vector<ExprId> classes;
-    for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(core_.components[leaf].expr);
-    return core_.key_lengths.has_more(classes, used, unknown_items);
+    return core_.key_lengths.has_more(classes_at(k, regs), used, unknown_items);
 }
 
 bool Arrays::may_end(const AnalysedNode& k, std::uint32_t regs) {
@@ -155,10 +160,8 @@ std::uint32_t Arrays::watched_items(const Config& frame, std::uint32_t further) 
     const AnalysedNode& k = core_.components[frame.node];
     const auto record = core_.records.copy(frame.regs, k.record_words);
     if (record[kUnknownItems]) return kAllTexts;
-    std::vector<ExprId> classes;
-    for (std::uint32_t leaf : leaves_at(k, frame.regs)) classes.push_back(core_.components[leaf].expr);
     const std::size_t count = k.minimum - std::min(k.minimum, record[kItems]) + std::size_t{2} + further / 2;
-    return core_.key_lengths.texts(classes, record[kUsed], count);
+    return core_.key_lengths.texts(classes_at(k, frame.regs), record[kUsed], count);
 }
 
 // The cost of the items that are still needed, each with a comma.
@@ -168,10 +171,8 @@ std::uint32_t Arrays::items_cost(const AnalysedNode& k, std::uint32_t regs) {
     if (count >= k.minimum) return 0;
     if (k.unique) {
         const auto record = core_.records.copy(regs, k.record_words);
-        std::vector<ExprId> classes;
-        for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(core_.components[leaf].expr);
         const std::size_t wanted = k.minimum - count + record[kUnknownItems];  // items of unknown text may be the shortest
-        const auto lengths = core_.key_lengths.of(classes, record[kUsed], wanted);
+        const auto lengths = core_.key_lengths.of(classes_at(k, regs), record[kUsed], wanted);
         if (lengths.size() < wanted) return kInfinite;
         std::uint32_t total = 0;
         for (std::size_t i = record[kUnknownItems]; i < wanted; ++i) total = sum(total, sum(lengths[i], comma));
@@ -192,9 +193,7 @@ std::uint32_t Arrays::item_and_rest(const AnalysedNode& k, std::uint32_t regs) {
     if (k.unique) {
         const auto record = core_.records.copy(regs, k.record_words);
         if (const std::uint32_t unknown_items = record[kUnknownItems]) {  // items of unknown text may be the shortest
-            std::vector<ExprId> classes;
-            for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(core_.components[leaf].expr);
-            const auto lengths = core_.key_lengths.of(classes, record[kUsed], unknown_items + 1);
+            const auto lengths = core_.key_lengths.of(classes_at(k, regs), record[kUsed], unknown_items + 1);
             if (lengths.size() > unknown_items) least = lengths[unknown_items];
         } else {
             for (std::uint32_t leaf : leaves_at(k, regs))

@@ -32,6 +32,7 @@ private:
     std::uint32_t items_so_far(const AnalysedNode& k, std::uint32_t regs);
     std::uint32_t after_item(const AnalysedNode& k, std::uint32_t regs, std::uint64_t marks);
     const std::vector<std::uint32_t>& leaves_at(const AnalysedNode& k, std::uint32_t regs);
+    std::vector<ExprId> classes_at(const AnalysedNode& k, std::uint32_t regs);
     ExprId unused(const AnalysedNode& k, std::uint32_t regs, std::uint32_t leaf);
     std::uint32_t items_cost(const AnalysedNode& k, std::uint32_t regs);
     std::uint32_t item_and_rest(const AnalysedNode& k, std::uint32_t regs);

@@ -209,10 +209,6 @@ private:
 
 }  // namespace
 
-const std::vector<std::uint32_t>& KeyLengths::of(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
-    return known(classes, used, count).lengths;
-}
-
 // Each text of the set excludes at most one value, so most classes need no search.
 bool KeyLengths::has_more(ExprId keys, std::uint32_t used, std::size_t count) {
     if (count == 0 && used == 0) return pool_.emptiness.is_nonempty(keys);

@@ -19,15 +19,14 @@ public:
     KeyLengths(ExprPool& pool, UsedValues& texts) : pool_(pool), texts_(texts) {}
 
     // The lengths of the `count` shortest texts that are not in the set `used`; fewer, if there are no more. Throws Error(limit).
-    const std::vector<std::uint32_t>& of(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
+    const std::vector<std::uint32_t>& of(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
+        return known(classes, used, count).lengths;
+    }
     // Whether more than `count` texts are not in the set `used`.
     bool has_more(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
     bool has_more(ExprId keys, std::uint32_t used, std::size_t count);
     // The union of `used` and at least the `count` shortest other texts; kInfinite: there are too many to compute.
     std::uint32_t texts(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
-    const std::vector<std::uint32_t>& of(ExprId keys, std::uint32_t used, std::size_t count) {
-        return of(std::vector<ExprId>{keys}, used, count);
-    }
 
 private:
     struct Known {

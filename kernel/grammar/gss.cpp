@@ -19,6 +19,7 @@
 
 #include "guideway/base/error.h"
 #include "guideway/base/fixed_limit.h"
+#include "guideway/base/sort_unique.h"
 #include "guideway/grammar/machine.h"
 
 namespace guideway {
@@ -29,48 +30,6 @@ constexpr std::uint64_t kTurnWork = 10;  // units of work for a node or configur
 constexpr std::size_t kMostOfHeads = 4;  // stacks are shared if there may be more than max_heads / kMostOfHeads configurations
 constexpr unsigned kMaxFactored =
     64;  // limits on depth and total number of recursive calls of `unite`; frames above them are not merged, which is correct too
-
-// Sorts nodes so that children are before their parents, and detects whether a node refers to itself.
-class Order {
-public:
-    explicit Order(const AnalysedNodes& nodes) : nodes_(nodes) {}
-
-    // `leftmost`: only parts that can be first.
-    bool find(bool leftmost, std::vector<std::uint32_t>& after) {
-        bool cyclic = false;
-        std::vector<std::uint8_t> colour(nodes_.size(), 0);
-        std::vector<std::pair<std::uint32_t, std::size_t>> path;
-        for (std::uint32_t start = 0; start < nodes_.size(); ++start) {
-            if (colour[start]) continue;
-            colour[start] = 1;
-            path.emplace_back(start, 0);
-            while (!path.empty()) {
-                auto& [node, next] = path.back();
-                if (next >= reached(nodes_[node], leftmost)) {
-                    colour[node] = 2;
-                    after.push_back(node);
-                    path.pop_back();
-                    continue;
-                }
-                const std::uint32_t child = nodes_[node].parts[next++];
-                cyclic |= colour[child] == 1;
-                if (colour[child]) continue;
-                colour[child] = 1;
-                path.emplace_back(child, 0);
-            }
-        }
-        return cyclic;
-    }
-
-private:
-    std::size_t reached(const AnalysedNode& c, bool leftmost) const {
-        if (!leftmost || c.kind != NodeKind::sequence) return c.parts.size();
-        std::size_t n = 0;
-        while (n < c.parts.size() && nodes_[c.parts[n]].nullable) ++n;
-        return std::min(n + 1, c.parts.size());
-    }
-    const AnalysedNodes& nodes_;
-};
 
 // Whether several objects, or several arrays, that contain themselves can be read at the same time. Each level of nesting would
 // multiply their number.
@@ -106,19 +65,11 @@ private:
     bool reaches_itself(std::uint32_t start) {
         begin();
         for (todo_.assign(1, start); !todo_.empty();) {
-            const AnalysedNode& c = nodes_[take()];
             bool found = false;
-            auto child = [&](std::uint32_t node) {
-                found |= node == start;
-                add(node);
-            };
-            auto each = [&](const Readings& value) {
-                for (const Reading& r : value) child(r.node);
-            };
-            for (std::uint32_t part : c.parts) child(part);
-            for (const Entry& e : c.entries) each(e.value);
-            for (const Readings& v : c.prefix) each(v);
-            each(c.rest);
+            each_child(nodes_[take()], [&](std::uint32_t child) {
+                found |= child == start;
+                add(child);
+            });
             if (found) return true;
         }
         return false;
@@ -170,17 +121,6 @@ private:
         std::uint32_t most() const { return std::max(objects, arrays); }
     };
 
-    template <class F>
-    static void each_child(const AnalysedNode& c, F&& f) {
-        const auto each = [&](const Readings& value) {
-            for (const Reading& r : value) f(r.node);
-        };
-        for (std::uint32_t part : c.parts) f(part);
-        for (const Entry& e : c.entries) each(e.value);
-        for (const Readings& v : c.prefix) each(v);
-        each(c.rest);
-    }
-
     std::uint32_t of_value(const Readings& value) const {
         Width made;
         for (const Reading& r : value) add(made, widths_[r.node]);
@@ -215,14 +155,11 @@ private:
 }  // namespace
 
 Gss::Gss(MachineCore& core, Machine& machine, std::uint32_t root) : core_(core), machine_(machine) {
-    Order order(core_.components);
-    std::vector<std::uint32_t> after;
-    used_ = order.find(false, after) || Overlaps(core_.components).within_themselves() ||
+    used_ = visit_parts(core_.components, false, [](std::uint32_t) {}) || Overlaps(core_.components).within_themselves() ||
             Widths(core_.components).of(root) > core_.limits.max_heads / kMostOfHeads;
     if (!used_) return;
-    after.clear();
-    order.find(true, after);
-    ranked_.assign(after.rbegin(), after.rend());
+    visit_parts(core_.components, true, [&](std::uint32_t node) { ranked_.push_back(node); });
+    std::ranges::reverse(ranked_);
     topological_rank_.resize(core_.components.size());
     for (std::uint32_t i = 0; i < ranked_.size(); ++i) topological_rank_[ranked_[i]] = i;
     scheduled_.resize(core_.components.size());
@@ -235,8 +172,7 @@ std::uint32_t Gss::unite(const std::vector<std::uint32_t>& frames, unsigned dept
     std::vector<std::uint32_t> all;
     for (std::uint32_t frame : frames) core_.members(frame, all);
     core_.pool.fuel().spend(4 * all.size());
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
+    sort_unique(all);
     if (all.size() == 1) return all[0];
     if (all.size() > core_.limits.max_parents)
         throw over_limit(core_.limits.max_parents, "different parser stacks at the same time", "make the grammar less ambiguous");
@@ -260,8 +196,7 @@ std::uint32_t Gss::unite(const std::vector<std::uint32_t>& frames, unsigned dept
                 made.push_back(core_.push(at));
             }
         }
-        std::sort(made.begin(), made.end());
-        made.erase(std::unique(made.begin(), made.end()), made.end());
+        sort_unique(made);
         all.swap(made);
     }
     const auto count = static_cast<std::uint32_t>(all.size());
@@ -325,8 +260,7 @@ void Gss::schedule_sequences(int byte) {
     }
     Configs ended;
     ended.swap(sequences_);
-    std::sort(ended.begin(), ended.end());
-    ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
+    sort_unique(ended);
     std::vector<std::uint32_t> frames;
     for (std::size_t i = 0; i < ended.size();) {
         const Config at = ended[i];

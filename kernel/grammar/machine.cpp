@@ -6,6 +6,7 @@
 
 #include "guideway/base/error.h"
 #include "guideway/base/fixed_limit.h"
+#include "guideway/base/sort_unique.h"
 
 namespace guideway {
 
@@ -117,10 +118,7 @@ bool Machine::step_inside(Configs& configs, std::string_view text) {
         else if (object_steps_.is_key_prefix(c, rest_of(c.state), next))
             made.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
     }
-    if (made.size() > 1) {
-        std::sort(made.begin(), made.end());
-        made.erase(std::unique(made.begin(), made.end()), made.end());
-    }
+    if (made.size() > 1) sort_unique(made);
     configs.swap(made);
     return true;
 }
@@ -212,8 +210,7 @@ ByteSet Machine::begins(const Config& c) {
     const std::uint32_t rest = rest_of(c.state);
     const bool object = k.kind == NodeKind::object;
     if (object || k.kind == NodeKind::array) {
-        if (punctuation.space)
-            for (char b : {' ', '\t', '\n', '\r'}) made.insert(static_cast<std::uint8_t>(b));
+        if (punctuation.space) made = kSpace;
         switch (phase_of(c.state)) {
             case Phase::open: return ByteSet::range(byte_at(punctuation.open, rest), byte_at(punctuation.open, rest));
             case Phase::first: made.insert(byte_at(punctuation.close, 0)); return made;
@@ -262,8 +259,7 @@ void Machine::drop_irrelevant_texts(Configs& configs, std::uint32_t further) {
         changed = true;
     }
     if (!changed || configs.size() == 1) return;
-    std::sort(configs.begin(), configs.end());
-    configs.erase(std::unique(configs.begin(), configs.end()), configs.end());
+    sort_unique(configs);
 }
 
 Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) {
@@ -272,10 +268,7 @@ Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) 
     Outcome outcome;
     core_.pool.fuel().spend(kStepWork * from.size());
     for (const Config& c : from) at_node(c.node, [&] { step(c, byte, out, outcome); });
-    if (std::adjacent_find(out.begin(), out.end(), std::greater_equal<>()) != out.end()) {
-        std::sort(out.begin(), out.end());
-        out.erase(std::unique(out.begin(), out.end()), out.end());
-    }
+    if (std::ranges::adjacent_find(out, std::greater_equal<>()) != out.end()) sort_unique(out);
     return outcome;
 }
 

@@ -61,12 +61,6 @@ std::uint32_t MachineCore::used_with(std::uint32_t set, std::uint32_t read_text)
     return known_used_with[key] = used_values.plus(set, read_texts.text(read_text));
 }
 
-std::uint32_t MachineCore::value_cost(const Readings& value) const {
-    std::uint32_t least = kInfinite;
-    for (const Reading& r : value) least = std::min(least, components[r.node].cost);
-    return least;
-}
-
 void MachineCore::check_heads(std::size_t count, std::int64_t node) const {
     if (count > limits.max_heads)
         throw over_limit(limits.max_heads, "parser configurations at the same time", "use fewer alternatives that begin with the same text",

@@ -3,9 +3,11 @@
 // For the maintainer: frames are interned, so equal stacks have equal ids and a configuration is four words.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -138,6 +140,55 @@ struct AnalysedNode : Node {
     bool is_live(std::uint32_t entry) const { return ahead[entry].cost != kInfinite; }  // it can be completed
 };
 
+// The number of parts of a node that can be the first in a text.
+template <class Nodes>
+std::size_t leftmost_parts(const Nodes& nodes, const AnalysedNode& node) {
+    if (node.kind != NodeKind::sequence) return node.parts.size();
+    std::size_t n = 0;
+    while (n < node.parts.size() && nodes[node.parts[n]].nullable) ++n;
+    return std::min(n + 1, node.parts.size());
+}
+
+// Visits nodes depth-first: calls after(node) when all its parts were visited; `leftmost`: only those that can be first. Returns
+// a node that refers to itself in this way, if there is one.
+template <class Nodes, class F>
+std::optional<std::uint32_t> visit_parts(const Nodes& nodes, bool leftmost, F&& after) {
+    enum Colour : std::uint8_t { unseen, on_path, visited };
+    std::optional<std::uint32_t> cyclic;
+    std::vector<Colour> colour(nodes.size(), unseen);
+    struct Step {
+        std::uint32_t node;
+        std::size_t next, end;  // parts to visit
+    };
+    std::vector<Step> path;
+    const auto enter = [&](std::uint32_t node) {
+        if (colour[node] == on_path && !cyclic) cyclic = node;
+        if (colour[node] != unseen) return;
+        colour[node] = on_path;
+        path.push_back({node, 0, leftmost ? leftmost_parts(nodes, nodes[node]) : nodes[node].parts.size()});
+    };
+    for (std::uint32_t start = 0; start < nodes.size(); ++start)
+        for (enter(start); !path.empty();) {
+            auto& [node, next, end] = path.back();
+            if (next < end) {
+                enter(nodes[node].parts[next++]);
+                continue;
+            }
+            colour[node] = visited;
+            after(node);
+            path.pop_back();
+        }
+    return cyclic;
+}
+
+// Length of a shortest value in any of its readings.
+template <class Nodes>
+std::uint32_t least_cost(const Nodes& nodes, const Readings& value) {
+    std::uint32_t least = kInfinite;
+    for (const Reading& r : value) least = std::min(least, nodes[r.node].cost);
+    return least;
+}
+
 // Leaves that the machines of one store share: most grammars have the same few.
 class SharedLeaves {
 public:
@@ -215,8 +266,7 @@ struct MachineCore {
     void members(std::uint32_t frame, std::vector<std::uint32_t>& out);
     // A set of texts with one more, the read text.
     std::uint32_t used_with(std::uint32_t set, std::uint32_t read_text);
-    // Length of a shortest value in any of its readings.
-    std::uint32_t value_cost(const Readings& value) const;
+    std::uint32_t value_cost(const Readings& value) const { return least_cost(components, value); }
     // Throws Error(limit) if there are more configurations than the limit.
     void check_heads(std::size_t count, std::int64_t node = -1) const;
     // Numbers of stacks, records, bytes of texts and sets of texts so far, added up. Only `known_used_with` can become smaller.
@@ -252,6 +302,7 @@ inline std::uint32_t entry_state(Phase phase, std::uint32_t label, std::uint32_t
 }
 inline std::uint32_t label_of_entry(std::uint32_t state) { return rest_of(state) >> 8; }  // in phases colon and below_leaf
 inline std::uint32_t colon_bytes_read(std::uint32_t state) { return state & 0xff; }       // in phase colon
+inline constexpr ByteSet kSpace = ByteSet::of(" \t\n\r");
 inline bool is_space(std::uint8_t b) { return b == ' ' || b == '\t' || b == '\n' || b == '\r'; }
 
 // Length and bytes of punctuation.

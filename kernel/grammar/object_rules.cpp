@@ -271,7 +271,7 @@ ObjectRules::Offer ObjectRules::offer(std::uint32_t node, std::uint32_t regs) {
         if (!k.is_live(i) || most <= made.required) continue;
         const std::size_t unknown_keys = record[unknown_word(k, i)],
                           wanted = most - made.required + unknown_keys;  // unknown keys may be the shortest
-        const auto lengths = core_.key_lengths.of(k.entries[i].key, record[used_word(k, i)], wanted);
+        const auto lengths = core_.key_lengths.of({k.entries[i].key}, record[used_word(k, i)], wanted);
         const std::uint32_t rest = sum(core_.value_cost(k.entries[i].value), length(k.punctuation->colon) + comma);
         for (std::size_t n = unknown_keys; n < std::min(lengths.size(), wanted); ++n) made.others.emplace_back(sum(lengths[n], rest), i);
     }
@@ -400,7 +400,7 @@ std::uint32_t ObjectRules::plan_entries(std::uint32_t node, std::uint32_t regs) 
         if (!k.is_live(i) || most <= required) continue;
         const std::size_t unknown_keys = record[unknown_word(k, i)],
                           wanted = most - required + unknown_keys;  // unknown keys may be the shortest
-        const auto lengths = core_.key_lengths.of(k.entries[i].key, record[used_word(k, i)], wanted);
+        const auto lengths = core_.key_lengths.of({k.entries[i].key}, record[used_word(k, i)], wanted);
         for (std::size_t n = unknown_keys; n < std::min(lengths.size(), wanted); ++n) add(i, lengths[n]);
     }
     return plan(items, need, room, marks, node, core_.pool.fuel());

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "guideway/base/error.h"
-#include "guideway/regex/encoding.h"
+#include "guideway/regex/characters.h"
 #include "guideway/regex/substrings.h"
 #include "guideway/vocabulary/token_table.h"
 
@@ -180,7 +180,6 @@ private:
         for (const std::uint32_t one : text)
             if (std::binary_search(variants.begin(), variants.end(), one >> 2)) fail("a variant that occurs in the text");
     }
-    static bool is_character(std::uint32_t c) { return c <= 0x10ffff && (c < 0xd800 || c >= 0xe000); }
 
     void scan_texts() {
         for (std::uint32_t n = counted(1); n--;)
@@ -409,20 +408,11 @@ private:
         return state == Substrings::kNowhere && empty ? kEmpty : pool_.substring(state);
     }
 
-    ExprId bytes(std::string_view text) {
-        ExprId made = kEmpty;
-        for (std::size_t i = text.size(); i-- > 0;) {
-            const auto b = static_cast<std::uint8_t>(text[i]);
-            made = pool_.concat(pool_.set(ByteSet::range(b, b)), made);
-        }
-        return made;
-    }
-
     // Inside a JSON string, the name is text.
     ExprId special(const std::u32string& name, Encoding mode) {
         std::vector<ExprId> tokens;
         if (vocabulary_ && mode == Encoding::text)
-            for (const std::uint32_t id : vocabulary_->special(utf8_of(name))) tokens.push_back(bytes(special_text(id)));
+            for (const std::uint32_t id : vocabulary_->special(utf8_of(name))) tokens.push_back(pool_.text(special_text(id)));
         return tokens.empty() ? encoder_.literals({name}, mode) : pool_.unite(std::move(tokens));
     }
 
@@ -453,7 +443,7 @@ private:
     }
 
     ExprId string(Encoding mode, bool others) {
-        if (quote_ == kNone) quote_ = bytes("\"");
+        if (quote_ == kNone) quote_ = pool_.text("\"");
         auto texts = read_texts();
         if (!others) return pool_.concat(quote_, encoder_.literals(std::move(texts), mode, quote_));
         const ExprId rest = pool_.intersect({encoder_.universe(mode), pool_.complement(encoder_.literals(std::move(texts), mode))});
@@ -496,7 +486,7 @@ private:
                 const std::uint32_t id = word();
                 if (!vocabulary_ || !vocabulary_->is_special(id))
                     throw Error(ErrorKind::invalid, "token " + std::to_string(id) + " is no special token of this vocabulary");
-                return bytes(special_text(id));
+                return pool_.text(special_text(id));
             }
             case 11: {
                 const auto inside = static_cast<Encoding>(word());

@@ -86,6 +86,18 @@ struct Node {
     List<Cell> cells;  // number
 };
 
+// Calls f(child) for each node that a node refers to.
+template <class N, class F>
+void each_child(N&& node, F&& f) {
+    for (auto& part : node.parts) f(part);
+    const auto each = [&](auto& value) {
+        for (auto& reading : value) f(reading.node);
+    };
+    for (auto& entry : node.entries) each(entry.value);
+    for (auto& value : node.prefix) each(value);
+    each(node.rest);
+}
+
 struct Program {
     std::vector<Node> nodes;
     std::uint32_t root = 0;

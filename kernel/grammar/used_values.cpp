@@ -3,109 +3,35 @@
 #include <algorithm>
 
 #include "guideway/grammar/composite_language.h"
-#include "guideway/regex/encoding.h"
+#include "guideway/regex/characters.h"
 #include "guideway/regex/number_language.h"
 
 namespace guideway {
 
 namespace {
 
-int hex(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
-class Decoder {
-public:
-    explicit Decoder(std::string_view text) : text_(text) {}
-
-    std::optional<std::u32string> run() {
-        if (text_.size() < 2 || text_.front() != '"' || text_.back() != '"') return std::nullopt;
-        text_ = text_.substr(1, text_.size() - 2);
-        std::u32string made;
-        while (at_ < text_.size()) {
-            const std::optional<char32_t> c = text_[at_] == '\\' ? escape() : character();
-            if (!c) return std::nullopt;
-            made.push_back(*c);
-        }
-        return made;
+// The characters of a JSON string, or no value for other texts. `text` includes the quotes.
+std::optional<std::u32string> decoded(std::string_view text) {
+    if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::nullopt;
+    std::u32string made;
+    DecoderState part = 0;
+    for (const char b : text.substr(1, text.size() - 2)) {
+        const CharacterRead read = read_character(Encoding::escaped_any, part, static_cast<std::uint8_t>(b));
+        part = read.part;
+        if (part == 0 && !is_character(read.character)) return std::nullopt;
+        if (part == 0) made.push_back(read.character);
     }
-
-private:
-    std::optional<char32_t> character() {
-        const auto lead = static_cast<std::uint8_t>(text_[at_++]);
-        if (lead < 0x20 || lead == '"') return std::nullopt;
-        if (lead < 0x80) return lead;
-        const unsigned more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
-        char32_t c = lead & (0x3fu >> more);
-        for (unsigned i = 0; i < more; ++i) {
-            if (at_ == text_.size()) return std::nullopt;
-            c = c << 6 | (static_cast<std::uint8_t>(text_[at_++]) & 0x3f);
-        }
-        return c;
-    }
-
-    std::optional<char32_t> unit() {
-        if (text_.size() - at_ < 4) return std::nullopt;
-        char32_t c = 0;
-        for (int i = 0; i < 4; ++i) {
-            const int digit = hex(text_[at_++]);
-            if (digit < 0) return std::nullopt;
-            c = c << 4 | static_cast<char32_t>(digit);
-        }
-        return c;
-    }
-
-    std::optional<char32_t> escape() {
-        if (text_.size() - at_ < 2) return std::nullopt;
-        const char name = text_[at_ + 1];
-        at_ += 2;
-        switch (name) {
-            case '"':
-            case '\\':
-            case '/': return static_cast<char32_t>(name);
-            case 'b': return 8;
-            case 'f': return 12;
-            case 'n': return 10;
-            case 'r': return 13;
-            case 't': return 9;
-            case 'u': break;
-            default: return std::nullopt;
-        }
-        const std::optional<char32_t> high = unit();
-        if (!high || *high < 0xd800 || *high > 0xdfff) return high;
-        if (*high >= 0xdc00 || text_.substr(at_, 2) != "\\u") return std::nullopt;
-        at_ += 2;
-        const std::optional<char32_t> low = unit();
-        if (!low || *low < 0xdc00 || *low > 0xdfff) return std::nullopt;
-        return 0x10000 + ((*high - 0xd800) << 10) + (*low - 0xdc00);
-    }
-
-    std::string_view text_;
-    std::size_t at_ = 0;
-};
-
-ExprId bytes(ExprPool& pool, std::string_view text) {
-    ExprId made = kEmpty;
-    for (std::size_t i = text.size(); i-- > 0;) {
-        const auto b = static_cast<std::uint8_t>(text[i]);
-        made = pool.concat(pool.set(ByteSet::range(b, b)), made);
-    }
-    return made;
+    return part == 0 ? std::optional(made) : std::nullopt;
 }
 
 }  // namespace
 
-std::optional<std::u32string> decoded(std::string_view text) { return Decoder(text).run(); }
-
 ExprId UsedValues::spellings(ExprPool& pool, std::string_view text) {
     if (auto characters = decoded(text))
-        return pool.concat(bytes(pool, "\""),
-                           pool.string_state(pool.strings().make({{std::move(*characters), bytes(pool, "\"")}}, Encoding::escaped_any)));
+        return pool.concat(pool.text("\""),
+                           pool.string_state(pool.strings().make({{std::move(*characters), pool.text("\"")}}, Encoding::escaped_any)));
     if (const auto number = value_of(text)) return pool.number_language().start({taken_by(*number)}, NumberText::any);
-    return bytes(pool, text);
+    return pool.text(text);
 }
 
 std::uint32_t UsedValues::plus(std::uint32_t set, std::string_view text) {
@@ -115,12 +41,12 @@ std::uint32_t UsedValues::plus(std::uint32_t set, std::string_view text) {
     made.number.reset();
     if (const auto composite = CompositeLanguage::of(pool_).spelled(text)) made.composites = pool_.unite({made.composites, *composite});
     else if (const auto characters = decoded(text))
-        made.strings = pool_.strings().plus(made.strings, *characters, bytes(pool_, "\""), Encoding::escaped_any);
+        made.strings = pool_.strings().plus(made.strings, *characters, pool_.text("\""), Encoding::escaped_any);
     else if (const auto number = value_of(text)) {
         made.number = number;
         made.others = pool_.unite({made.others, pool_.number_language().start({taken_by(*number)}, NumberText::any)});
-    } else made.others = pool_.unite({made.others, bytes(pool_, text)});
-    made.scalars = pool_.unite({pool_.concat(bytes(pool_, "\""), pool_.string_state(made.strings)), made.others});
+    } else made.others = pool_.unite({made.others, pool_.text(text)});
+    made.scalars = pool_.unite({pool_.concat(pool_.text("\""), pool_.string_state(made.strings)), made.others});
     made.expr = pool_.unite({made.scalars, made.composites});
     if (const auto known = ids_.find(made.expr); known != ids_.end()) return known->second;
     const auto id = static_cast<std::uint32_t>(sets_.size());

@@ -18,9 +18,6 @@
 
 namespace guideway {
 
-// The characters of a JSON string (`text` includes the quotes); no value for other texts.
-std::optional<std::u32string> decoded(std::string_view text);
-
 class UsedValues {
 public:
     explicit UsedValues(ExprPool& pool) : pool_(pool) {

@@ -6,6 +6,7 @@
 
 #include "guideway/base/error.h"
 #include "guideway/base/simd.h"
+#include "guideway/base/sort_unique.h"
 #include "guideway/grammar/composite_language.h"
 #include "guideway/mask/mask_engine.h"
 #include "guideway/vocabulary/token_table.h"
@@ -47,8 +48,7 @@ std::vector<std::uint32_t> spelled_alike(ExprPool& pool, const TrieForest& fores
             path.push_back({next, left, x.wide(i) ? ChildFilter(x, i, pool.dfa.first(left)) : ChildFilter()});
             ++i;
         }
-    std::sort(excluded_tokens.begin(), excluded_tokens.end());
-    excluded_tokens.erase(std::unique(excluded_tokens.begin(), excluded_tokens.end()), excluded_tokens.end());
+    sort_unique(excluded_tokens);
     return excluded_tokens;
 }
 
@@ -79,8 +79,7 @@ std::uint32_t MaskBuilder::run_inner(Machine& inner, std::uint32_t trie, const C
         for (const std::uint32_t t : cache_->tokens(span))
             if (own.empty()) accepted.tokens.push_back(t);
             else own[t >> 5] |= 1u << (t & 31);
-    std::sort(end_tries.begin(), end_tries.end());
-    end_tries.erase(std::unique(end_tries.begin(), end_tries.end()), end_tries.end());
+    sort_unique(end_tries);
     std::uint32_t suffix_trie = end_tries.size() == 1 ? end_tries[0] : suffix_tries_.united(end_tries);
     if (mask.run != kNoTokens) {
         sets_.change(mask.run, own);
@@ -105,13 +104,10 @@ WalkResult MaskBuilder::composite(AutomatonCache& cache, Machine& machine, std::
     for (const Config& c : CompositeLanguage::of(pool).configs(state))
         if (c.node != kDone)
             if (const std::uint32_t suffix_trie = run_inner(inner, trie, c, here)) suffix_tries.push_back(suffix_trie);
-    std::sort(context_dependent_.begin(), context_dependent_.end());
-    context_dependent_.erase(std::unique(context_dependent_.begin(), context_dependent_.end()), context_dependent_.end());
+    sort_unique(context_dependent_);
     const bool listed = row.empty() && tokens.size() <= words_;
-    if (listed) {
-        std::sort(tokens.begin(), tokens.end());
-        tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    } else {
+    if (listed) sort_unique(tokens);
+    else {
         row.resize(words_);
         for (const std::uint32_t t : tokens) row[t >> 5] |= 1u << (t & 31);
     }

@@ -1,6 +1,7 @@
 // Finds the tokens by which two states of a leaf differ.
 #include <algorithm>
 
+#include "guideway/base/sort_unique.h"
 #include "guideway/mask/leaf_walk.h"
 #include "guideway/regex/string_trie.h"
 
@@ -204,8 +205,7 @@ std::optional<Difference> text_walk(ExprPool& pool, const TokenTrie& trie, ExprI
     TextWalker walker(pool, trie, bound, made.cleared);
     for (const Layer& layer : layers)
         if (pool[layer.texts].op != Op::strings || !walker.run(top, layer.tail == kEmpty ? base : layer.head, layer)) return std::nullopt;
-    std::sort(made.cleared.begin(), made.cleared.end());
-    made.cleared.erase(std::unique(made.cleared.begin(), made.cleared.end()), made.cleared.end());
+    sort_unique(made.cleared);
     return made;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "guideway/base/sort_unique.h"
+
 namespace guideway {
 
 namespace {
@@ -23,9 +25,7 @@ public:
                 const std::uint32_t next = filters_[depth - 1].next(x_, i);
                 i = next != i ? next : visit(i, depth);
             }
-        auto& doubtful = made_.context_dependent;
-        std::sort(doubtful.begin(), doubtful.end());
-        doubtful.erase(std::unique(doubtful.begin(), doubtful.end()), doubtful.end());
+        sort_unique(made_.context_dependent);
         return std::move(made_);
     }
 
@@ -39,10 +39,7 @@ private:
         stepped_.clear();
         machine_.pool().fuel().spend(kNodeWork * (1 + begin_[depth] - begin_[depth - 1]));
         for (std::size_t c = begin_[depth - 1]; c < begin_[depth]; ++c) machine_.step(path_[c], x_.byte[i], stepped_, outcome);
-        if (stepped_.size() > 1) {
-            std::sort(stepped_.begin(), stepped_.end());
-            stepped_.erase(std::unique(stepped_.begin(), stepped_.end()), stepped_.end());
-        }
+        if (stepped_.size() > 1) sort_unique(stepped_);
         if (outcome.context_dependent) {  // the text before decides: these tokens are stepped byte by byte later
             made_.context_dependent.insert(made_.context_dependent.end(), x_.tokens.begin() + x_.first_token[i],
                                            x_.tokens.begin() + x_.first_token[end]);

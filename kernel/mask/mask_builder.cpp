@@ -6,6 +6,7 @@
 // below where the component ends (`leave`, `add_task`). The first task is the whole vocabulary in the configuration of the mask.
 #include <algorithm>
 
+#include "guideway/base/sort_unique.h"
 #include "guideway/mask/mask_builder.h"
 #include "guideway/vocabulary/token_table.h"
 
@@ -28,15 +29,10 @@ void MaskBuilder::build(AutomatonCache& cache, Machine& machine, const Config& c
 // Keeps the token sets and spans that were found from these positions on.
 MaskBuilder::Parts MaskBuilder::keep_parts(std::size_t sets, std::size_t spans) {
     Parts made{static_cast<std::uint32_t>(cache_->parts.size()), 0, 0};
-    auto first = found_.begin() + static_cast<std::ptrdiff_t>(sets);
-    if (found_.size() - sets > 1) {
-        std::sort(first, found_.end());
-        found_.erase(std::unique(first, found_.end()), found_.end());
-        first = found_.begin() + static_cast<std::ptrdiff_t>(sets);
-    }
-    made.sets = static_cast<std::uint32_t>(found_.end() - first);
+    if (found_.size() - sets > 1) sort_unique(found_, sets);
+    made.sets = static_cast<std::uint32_t>(found_.size() - sets);
     ArenaVector<std::uint32_t>& parts = cache_->parts;
-    parts.insert(parts.end(), first, found_.end());
+    parts.insert(parts.end(), found_.begin() + static_cast<std::ptrdiff_t>(sets), found_.end());
     made.spans = static_cast<std::uint32_t>(spans_.size() - spans);
     for (std::size_t i = spans; i < spans_.size(); ++i) parts.insert(parts.end(), {spans_[i].begin, spans_[i].end});
     return made;
@@ -70,8 +66,7 @@ void MaskBuilder::find_mask(Machine& machine, const Config& config, Mask& mask) 
 
 void MaskBuilder::step_through_context_dependent(Machine& machine, const Config& config, Mask& mask) {
     std::vector<std::uint32_t> legal;
-    std::sort(context_dependent_.begin(), context_dependent_.end());
-    context_dependent_.erase(std::unique(context_dependent_.begin(), context_dependent_.end()), context_dependent_.end());
+    sort_unique(context_dependent_);
     for (std::uint32_t t : context_dependent_) {
         below_.assign(1, config);
         for (char b : vocabulary_.token(t)) {
@@ -289,7 +284,7 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
 // after the text (`after_`), of which `begins` is the union of first bytes.
 void MaskBuilder::run_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, const ByteSet& begins) {
     ByteSet follow = PunctuationLeaves::canonical(begins);
-    if (text.empty()) follow -= kBlank;
+    if (text.empty()) follow -= kSpace;
     const WalkResult made = punctuation_.result(machine.pool(), trie, text, spaced, follow);
     if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
     if (made.suffix_trie)
@@ -342,7 +337,7 @@ bool MaskBuilder::run_punctuation(Machine& machine, const Task& task) {
         after_.clear();
         machine.after_space(c, after_);
         const ByteSet values = begins();
-        if (values.meets(kBlank)) return false;
+        if (values.meets(kSpace)) return false;
         run_text(machine, task.trie, true, {}, values);
     }
     if (!text.empty() && step_along(machine, c, text)) run_text(machine, task.trie, spaced, text, begins());

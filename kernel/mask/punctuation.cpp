@@ -27,10 +27,8 @@ PunctuationLeaves::Leaf& PunctuationLeaves::leaf(ExprPool& pool, std::string_vie
     for (Leaf& mark : leaves_)
         if (mark.spaced == spaced && mark.text == text) return mark;
     if (leaves_.size() >= kMostMarks) leaves_.clear();
-    ExprId e = kEmpty;
-    for (std::size_t i = text.size(); i-- > 0;)
-        e = pool.concat(pool.set(ByteSet::range(static_cast<std::uint8_t>(text[i]), static_cast<std::uint8_t>(text[i]))), e);
-    if (spaced) e = pool.concat(pool.repeat(pool.set(kBlank), text.empty() ? 1 : 0, kInfinite), e);
+    ExprId e = pool.text(text);
+    if (spaced) e = pool.concat(pool.repeat(pool.set(kSpace), text.empty() ? 1 : 0, kInfinite), e);
     leaves_.push_back({std::string(text), spaced, e, {}});
     return leaves_.back();
 }

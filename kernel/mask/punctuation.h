@@ -13,8 +13,6 @@
 
 namespace guideway {
 
-inline const ByteSet kBlank = ByteSet::of(" \t\n\r");
-
 class PunctuationLeaves {
 public:
     explicit PunctuationLeaves(LeafResults& results) : results_(results) {}

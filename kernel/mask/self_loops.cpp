@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "guideway/base/sort_unique.h"
+
 namespace guideway {
 
 namespace {
@@ -60,8 +62,7 @@ SelfLoops loops_of(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId stat
         std::vector<ExprId> here{from}, after;
         for (; left > 0; --left) {
             for (ExprId at : here) pool.dfa.for_each_derivative(at, kContinuation, [&](const ByteSet&, ExprId to) { after.push_back(to); });
-            std::sort(after.begin(), after.end());
-            after.erase(std::unique(after.begin(), after.end()), after.end());
+            sort_unique(after);
             here.swap(after);
             after.clear();
         }

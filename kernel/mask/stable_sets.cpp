@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "guideway/base/sort_unique.h"
 #include "guideway/mask/self_loops.h"
 
 namespace guideway {
@@ -34,8 +35,7 @@ void StableSets::close(ExprId start, const ByteSet& bytes) {
             targets.push_back(to);
         });
         if (!missing.empty()) continue;
-        std::sort(targets.begin(), targets.end());
-        targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+        sort_unique(targets);
         if (states_.size() + targets.size() > kMaxStates &&
             std::any_of(targets.begin(), targets.end(), [&](ExprId t) { return number_of(t) == states_.size(); }))
             continue;

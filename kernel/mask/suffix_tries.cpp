@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "guideway/base/sort_unique.h"
+
 namespace guideway {
 
 namespace {
@@ -14,8 +16,7 @@ constexpr std::size_t kMaxMerged = 3000;  // maximum number of nodes that are co
 std::uint32_t SuffixTries::after_exits(const TokenTrie& x, std::vector<std::uint32_t>& exits) {
     if (exits.empty()) return kNoTrie;
     fuel_.spend(exits.size());
-    std::sort(exits.begin(), exits.end());
-    exits.erase(std::unique(exits.begin(), exits.end()), exits.end());
+    sort_unique(exits);
     if (exits.size() > kMaxPieces) return find_after_exits(x, exits);
     std::uint64_t h = reinterpret_cast<std::uintptr_t>(&x);
     for (const std::uint32_t piece : exits) h = mix(h, piece);

@@ -7,6 +7,7 @@
 
 #include "guideway/base/error.h"
 #include "guideway/base/fixed_limit.h"
+#include "guideway/base/sort_unique.h"
 #include "guideway/mask/mask_builder.h"
 
 namespace guideway {
@@ -17,11 +18,6 @@ constexpr std::size_t kMaxPaths = 200'000;  // pairs of a suffix trie and a fram
 constexpr std::uint64_t kPartWork = 10;
 constexpr std::size_t kMapBytes = 64;  // of a map's entry, without key and value
 constexpr unsigned kMaxDepth = 6;      // nested computations of `call`; deeper ones are followed without a summary
-
-void make_set(std::vector<std::uint32_t>& list) {
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-}
 
 }  // namespace
 
@@ -71,7 +67,7 @@ std::uint32_t FrameSummaries::joined(const std::vector<std::uint32_t>& sets) {
     std::vector<std::uint32_t> made;
     if (listed && count <= results_.words() / 2) {
         for (std::uint32_t set : sets) made.insert(made.end(), results_.sets()[set].data.begin(), results_.sets()[set].data.end());
-        make_set(made);
+        sort_unique(made);
         return results_.sets().sparse(made);
     }
     made.assign(results_.words(), 0);
@@ -109,7 +105,7 @@ bool MaskBuilder::run_parts(Machine& machine, Exploration& exploration, const Ta
     std::vector<std::uint32_t> tokens;
     for (const Span& span : spans_)
         for (const std::uint32_t t : cache_->tokens(span)) tokens.push_back(t);
-    make_set(tokens);
+    sort_unique(tokens);
     exploration.sets.push_back(sets_.sparse(tokens));
     return true;
 }
@@ -146,7 +142,7 @@ void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned de
         const std::uint32_t trie = key.second;
         all.clear();
         for (std::uint32_t frame : frames) machine.members(frame, all);
-        make_set(all);
+        sort_unique(all);
         inside.clear();
         for (std::uint32_t frame : all) {
             if (!exploration.visited_frames.insert(std::uint64_t{trie} << 32 | frame).second) continue;
@@ -190,9 +186,9 @@ const FrameSummary* MaskBuilder::call(Machine& machine, std::uint32_t trie, cons
         Exploration exploration;
         leave(exploration, trie, machine.push({frame.node, frame.state, 0, kBottom}));
         follow(machine, exploration, depth + 1);
-        make_set(exploration.sets);
-        make_set(exploration.exits);
-        make_set(exploration.context_dependent);
+        sort_unique(exploration.sets);
+        sort_unique(exploration.exits);
+        sort_unique(exploration.context_dependent);
         summaries_.join(exploration.sets);
         made.sets = std::move(exploration.sets);
         made.exits = std::move(exploration.exits);
@@ -221,7 +217,7 @@ std::vector<std::uint32_t> MaskBuilder::saturate_all(Machine& machine, std::uint
         if (made.suffix_trie) leave(exploration, made.suffix_trie, config.parent);
     }
     follow(machine, exploration, 0);
-    make_set(exploration.sets);
+    sort_unique(exploration.sets);
     summaries_.join(exploration.sets);
     found_.insert(found_.end(), exploration.sets.begin(), exploration.sets.end());
     context_dependent_.insert(context_dependent_.end(), exploration.context_dependent.begin(), exploration.context_dependent.end());

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "guideway/base/simd.h"
+#include "guideway/base/sort_unique.h"
 
 namespace guideway {
 
@@ -66,10 +67,8 @@ std::uint32_t TokenSets::changed(std::uint32_t id, std::vector<std::uint32_t> cl
     const std::vector<std::uint32_t> still_cleared = without(set.cleared(), added), still_added = without(set.added(), cleared);
     cleared.insert(cleared.end(), still_cleared.begin(), still_cleared.end());
     added.insert(added.end(), still_added.begin(), still_added.end());
-    for (auto* some : {&cleared, &added}) {
-        std::sort(some->begin(), some->end());
-        some->erase(std::unique(some->begin(), some->end()), some->end());
-    }
+    sort_unique(cleared);
+    sort_unique(added);
     return delta(set.base, std::move(cleared), added);
 }
 

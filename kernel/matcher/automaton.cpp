@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "guideway/base/error.h"
+#include "guideway/base/sort_unique.h"
 #include "guideway/matcher/matcher.h"
 
 namespace guideway {
@@ -141,8 +142,7 @@ const StateSet& Automaton::start() const {
     if (const StateSet* const known = start_.load(std::memory_order_acquire)) return *known;
     Configs made;
     machine_->start(made);
-    std::sort(made.begin(), made.end());
-    made.erase(std::unique(made.begin(), made.end()), made.end());
+    sort_unique(made);
     const StateSet& kept = state_sets_->keep(made);
     start_.store(&kept, std::memory_order_release);
     return kept;

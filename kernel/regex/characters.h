@@ -10,6 +10,7 @@
 namespace guideway {
 
 inline constexpr char32_t kLastCharacter = 0x10ffff;
+inline bool is_character(char32_t c) { return c <= kLastCharacter && (c < 0xd800 || c >= 0xe000); }  // not a surrogate
 
 // The state inside a character: its kind of spelling, the number of bytes read, and the bits decoded. 0: between characters.
 using DecoderState = std::uint32_t;

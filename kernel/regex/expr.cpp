@@ -6,6 +6,7 @@
 #include "guideway/base/dcheck.h"
 #include "guideway/base/error.h"
 #include "guideway/base/fixed_limit.h"
+#include "guideway/base/sort_unique.h"
 #include "guideway/regex/encoding.h"
 #include "guideway/regex/external_language.h"
 #include "guideway/regex/number_language.h"
@@ -218,6 +219,12 @@ ExprId ExprTable::set(const ByteSet& bytes) {
     return intern(made);
 }
 
+ExprId ExprTable::text(std::string_view bytes) {
+    ExprId made = kEmpty;
+    for (auto b = bytes.rbegin(); b != bytes.rend(); ++b) made = concat(set(ByteSet::of({&*b, 1})), made);
+    return made;
+}
+
 ExprId ExprTable::concat(ExprId a, ExprId b) {
     if (a == kNone || b == kNone) return kNone;
     if (a == kEmpty) return b;
@@ -287,8 +294,7 @@ ExprId ExprTable::unite(std::vector<ExprId> parts) {
     }
     if (!bytes.empty()) flat.push_back(set(bytes));
     fuel_.spend((flat.size() > kLargeSum ? 20 : 4) * flat.size());  // a large sum does not fit in the processor's cache
-    std::sort(flat.begin(), flat.end());
-    flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+    sort_unique(flat);
     if (universe)  // all texts of a spelling absorb every other text of it
         std::erase_if(flat, [&](ExprId p) { return !exprs_[p].universe && (exprs_[p].within & universe); });
     join_strings(*this, flat);
@@ -336,8 +342,7 @@ ExprId ExprTable::intersect(std::vector<ExprId> parts) {
         else flat.push_back(p);
     }
     fuel_.spend(4 * flat.size());
-    std::sort(flat.begin(), flat.end());
-    flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+    sort_unique(flat);
     for (ExprId p : flat)  // all texts of a spelling are neutral next to a subset of them
         if (exprs_[p].universe &&
             std::any_of(flat.begin(), flat.end(), [&](ExprId q) { return q != p && (exprs_[q].within & exprs_[p].universe); })) {

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -136,6 +137,7 @@ public:
     ExprId substring(std::uint32_t state, std::uint32_t part = 0);
 
     ExprId set(const ByteSet& bytes);
+    ExprId text(std::string_view bytes);  // of one text
     ExprId concat(ExprId a, ExprId b);
     ExprId unite(std::vector<ExprId> parts);
     ExprId intersect(std::vector<ExprId> parts);

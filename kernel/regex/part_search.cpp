@@ -10,6 +10,7 @@
 
 #include "guideway/base/error.h"
 #include "guideway/base/fixed_limit.h"
+#include "guideway/base/sort_unique.h"
 #include "guideway/regex/byte_facts.h"
 #include "guideway/regex/lazy_dfa.h"
 #include "guideway/regex/number_language.h"
@@ -157,8 +158,7 @@ bool PartSearch::flatten() {
         else if (e == kNone) return false;
         else flat_.push_back(part);
     }
-    std::sort(flat_.begin(), flat_.end());
-    flat_.erase(std::unique(flat_.begin(), flat_.end()), flat_.end());
+    sort_unique(flat_);
     parts_.swap(flat_);
     for (const std::uint32_t part : parts_)
         if ((part & kNot) && std::binary_search(parts_.begin(), parts_.end(), part & ~kNot)) return false;

@@ -10,9 +10,7 @@ namespace guideway {
 namespace {
 
 // Whether a text has a surrogate, or a number that is no character.
-bool has_no_spelling(std::u32string_view text) {
-    return std::ranges::any_of(text, [](char32_t c) { return (c >= 0xd800 && c < 0xe000) || c > kLastCharacter; });
-}
+bool has_no_spelling(std::u32string_view text) { return !std::ranges::all_of(text, is_character); }
 
 std::uint32_t greatest(std::uint32_t a, std::uint32_t b) { return a == kNoLabel ? b : b == kNoLabel ? a : std::max(a, b); }
 

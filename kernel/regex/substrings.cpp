@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "guideway/base/fuel.h"
+#include "guideway/base/sort_unique.h"
 #include "guideway/regex/expr.h"
 #include "guideway/regex/suffix_array.h"
 
@@ -36,8 +37,7 @@ void Substrings::fill(Source& source, const Text& text, Fuel& fuel) {
     for (const auto& [variant, character] : text.variants) source.variants_of.emplace_back(character, variant);
     std::sort(source.variants_of.begin(), source.variants_of.end());
     std::vector<std::uint32_t> symbols(source.text.begin(), source.text.end());
-    std::sort(symbols.begin(), symbols.end());
-    symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
+    sort_unique(symbols);
     std::unordered_map<std::uint32_t, std::uint32_t> ranks, costs;
     for (const std::uint32_t c : symbols) {
         ranks.emplace(c, static_cast<std::uint32_t>(ranks.size()));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "check.h"
+#include "guideway/base/sort_unique.h"
 #include "guideway/mask/suffix_tries.h"
 
 using namespace guideway;
@@ -20,8 +21,7 @@ std::vector<std::string> tokens(std::mt19937& chance) {
         for (std::size_t n = 1 + chance() % 6; n--;) one += "ab0123456789z\"\xc3"[chance() % 15];
         made.push_back(std::move(one));
     }
-    std::sort(made.begin(), made.end());
-    made.erase(std::unique(made.begin(), made.end()), made.end());
+    sort_unique(made);
     return made;
 }
 

@@ -7,6 +7,7 @@
 
 #include "guideway/base/flat_file.h"
 #include "guideway/base/simd.h"
+#include "guideway/base/sort_unique.h"
 
 namespace guideway {
 
@@ -61,8 +62,7 @@ private:
 
     std::uint32_t intern(Atoms atoms) {
         if (atoms.broken) return kBroken;
-        std::sort(atoms.blocks.begin(), atoms.blocks.end());
-        atoms.blocks.erase(std::unique(atoms.blocks.begin(), atoms.blocks.end()), atoms.blocks.end());
+        sort_unique(atoms.blocks);
         if (atoms.blocks.size() > kMaxBlocks) return kBroken;
         const auto [place, fresh] = known_.emplace(std::move(atoms), static_cast<std::uint32_t>(sets_.size()));
         if (fresh) sets_.push_back(&place->first);

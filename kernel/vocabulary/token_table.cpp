@@ -5,6 +5,7 @@
 
 #include "guideway/base/error.h"
 #include "guideway/base/lengths.h"
+#include "guideway/base/sort_unique.h"
 
 namespace guideway {
 
@@ -37,14 +38,10 @@ std::string special_text(std::uint32_t id) {
 
 TokenTable::TokenTable(Bare, TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special)
     : starts_(tokens.starts), eos_(std::move(eos)) {
-    const auto sort = [](std::vector<std::uint32_t>& ids) {
-        std::sort(ids.begin(), ids.end());
-        ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    };
-    sort(eos_);
+    sort_unique(eos_);
     std::vector<std::uint32_t> silent = special;
     silent.insert(silent.end(), eos_.begin(), eos_.end());
-    sort(silent);
+    sort_unique(silent);
     if (!silent.empty() && silent.back() >= size()) {
         const std::string all = std::to_string(size());
         throw Error(ErrorKind::argument, "id " + std::to_string(silent.back()) + " is not in a vocabulary of " + all + " tokens");
