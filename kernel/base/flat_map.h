@@ -16,7 +16,10 @@
 namespace guideway {
 
 struct NumberHash {
-    std::uint64_t operator()(std::uint64_t key) const { return mix(key, key >> 32); }
+    template <class Key>
+    std::uint64_t operator()(Key key) const {
+        return mix(static_cast<std::uint64_t>(key), static_cast<std::uint64_t>(key) >> 32);
+    }
 };
 
 template <class Key, class Value, class Hash>

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -105,13 +106,18 @@ private:
 
 // An index over a vector of interned items. It can be dropped at any time except between find() and the matching add(). find()
 // first adds the items that are missing in it.
+template <class Id>
 class DroppableIndex {
 public:
-    // The id of an equal item among the first `count`. hash_of(id): the hash of an item.
+    // The id of an equal item among the first `count`, if there is one. hash_of(id): the hash of an item.
     template <class Hash, class Same>
-    std::uint32_t find(std::uint64_t hash, std::size_t count, Hash&& hash_of, Same&& same) {
-        for (; known_ < count; ++known_) ids_.add(hash_of(static_cast<std::uint32_t>(known_)), static_cast<std::uint32_t>(known_));
-        return ids_.find(hash, same);
+    std::optional<Id> find(std::uint64_t hash, std::size_t count, Hash&& hash_of, Same&& same) {
+        for (; known_ < count; ++known_) {
+            const auto number = static_cast<std::uint32_t>(known_);
+            ids_.add(hash_of(Id{number}), number);
+        }
+        const std::uint32_t found = ids_.find(hash, [&](std::uint32_t number) { return same(Id{number}); });
+        return found == InternTable::kMissing ? std::nullopt : std::optional(Id{found});
     }
     // Adds the next item, which the last `find` did not find.
     void add(std::uint64_t hash) {

@@ -9,17 +9,12 @@
 
 namespace guideway {
 
-template <class T, unsigned kBits = 8>  // kBits: logarithm of the number of entries in a block
+// kBits: logarithm of the number of entries in a block. Id: the type of their numbers.
+template <class T, unsigned kBits = 8, class Id = std::size_t>
 class SegmentedVector {
 public:
-    T& operator[](std::size_t i) {
-        GUIDEWAY_DCHECK(i < size_);
-        return blocks_[i >> kBits][i & kMask];
-    }
-    const T& operator[](std::size_t i) const {
-        GUIDEWAY_DCHECK(i < size_);
-        return blocks_[i >> kBits][i & kMask];
-    }
+    T& operator[](Id id) { return at(static_cast<std::size_t>(id)); }
+    const T& operator[](Id id) const { return at(static_cast<std::size_t>(id)); }
     void push_back(const T& added) {
         if ((size_ & kMask) == 0 && size_ >> kBits == blocks_.size()) blocks_.push_back(ArenaBlock<T>(std::size_t{1} << kBits));
         blocks_[size_ >> kBits][size_ & kMask] = added;
@@ -33,6 +28,11 @@ public:
 
 private:
     static constexpr std::size_t kMask = (std::size_t{1} << kBits) - 1;
+
+    T& at(std::size_t i) const {
+        GUIDEWAY_DCHECK(i < size_);
+        return blocks_[i >> kBits][i & kMask];
+    }
 
     std::vector<ArenaBlock<T>> blocks_;
     std::size_t size_ = 0;

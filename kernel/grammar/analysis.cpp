@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <numeric>
+#include <optional>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -25,9 +26,9 @@ constexpr std::size_t kMaxDeep = 100;   // the same in a text, if the grammar ne
 
 // A program with recursively nested unique arrays. It is the source of the machines of their items: one for each level of a text.
 struct Whole {
-    std::vector<Node> nodes;
-    std::vector<std::uint32_t> costs;  // length of the shortest text of each node
-    std::uint32_t digits = 0;          // maximum number of digits that its numbers distinguish
+    IdVector<NodeId, Node> nodes;
+    IdVector<NodeId, std::uint32_t> costs;  // length of the shortest text of each node
+    std::uint32_t digits = 0;               // maximum number of digits that its numbers distinguish
 };
 
 // Thrown when unique arrays are nested recursively.
@@ -35,7 +36,7 @@ struct Endless {};
 
 // Expressions of the arrays and objects that are items of unique arrays, by their numbers in the whole program.
 struct Composites {
-    using Nodes = std::vector<std::uint32_t>;  // the arrays and objects that an item can be, in order
+    using Nodes = std::vector<NodeId>;  // the arrays and objects that an item can be, in order
     std::map<Nodes, ExprId> known;
     std::vector<Nodes> open;  // those under construction
     std::size_t copied = 0;
@@ -50,12 +51,12 @@ class Queue {
 public:
     explicit Queue(std::size_t nodes) : waiting_(nodes), queued_(nodes, 0) {}
     bool empty() const { return count_ == 0; }
-    void add(std::uint32_t node) {
+    void add(NodeId node) {
         if (std::exchange(queued_[node], 1)) return;
         waiting_[(first_ + count_++) % waiting_.size()] = node;
     }
-    std::uint32_t take() {
-        const std::uint32_t node = waiting_[first_];
+    NodeId take() {
+        const NodeId node = waiting_[first_];
         first_ = (first_ + 1) % waiting_.size();
         --count_;
         queued_[node] = 0;
@@ -63,8 +64,8 @@ public:
     }
 
 private:
-    std::vector<std::uint32_t> waiting_;
-    std::vector<std::uint8_t> queued_;
+    std::vector<NodeId> waiting_;
+    IdVector<NodeId, std::uint8_t> queued_;
     std::size_t first_ = 0, count_ = 0;
 };
 
@@ -78,17 +79,16 @@ ByteSet after_value(const Punctuation& punctuation) {
 
 // Adds a root: an alternative of the first `count` nodes.
 void add_root(Program& program, std::size_t count) {
-    program.root = static_cast<std::uint32_t>(program.nodes.size());
+    program.root = program.nodes.next();
     Node& any = program.nodes.emplace_back();
     any.kind = NodeKind::alternative;
-    any.parts.assign(count, 0);
-    std::iota(any.parts.begin(), any.parts.end(), 0u);
+    for (std::uint32_t i = 0; i < count; ++i) any.parts.push_back(NodeId{i});
 }
 
 class Analysis {
 public:
     // `numbers`: of the nodes in the whole program; empty: this is the whole program.
-    Analysis(Program&& program, ExprPool& pool, Composites& composites, std::vector<std::uint32_t> numbers = {})
+    Analysis(Program&& program, ExprPool& pool, Composites& composites, IdVector<NodeId, NodeId> numbers = {})
         : pool_(pool), texts_(pool), key_lengths_(pool, texts_), composites_(composites), numbers_(std::move(numbers)),
           root_(program.root) {
         std::size_t open = 0;  // classes of open keys, each of which becomes a leaf
@@ -102,8 +102,8 @@ public:
         find_users();
     }
 
-    std::vector<AnalysedNode> run() {
-        for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(nodes_.size()); i < n; ++i)
+    IdVector<NodeId, AnalysedNode> run() {
+        for (const NodeId i : nodes_.ids())  // without the nodes that are added
             if (nodes_[i].kind == NodeKind::array) prepare_unique(i);
         settle_costs();
         settle([&](AnalysedNode& c) {
@@ -118,9 +118,9 @@ public:
             return !(c.first == before);
         });
         follow();
-        if (nodes_[root_].cost == kInfinite) throw Error(ErrorKind::unsatisfiable, "no text can fit the constraint", blame());
-        for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(nodes_.size()); i < n; ++i) {
-            at_node(i, [&] {
+        if (nodes_[root_].cost == kInfinite) throw Error(ErrorKind::unsatisfiable, "no text can fit the constraint", raw(blame()));
+        for (const NodeId i : nodes_.ids()) {
+            at_node(raw(i), [&] {
                 finish(nodes_[i], i);
                 if (nodes_[i].kind == NodeKind::object) add_open_leaves(i);
             });
@@ -152,19 +152,19 @@ private:
     }
 
     void as_leaf(AnalysedNode& c) {
-        c.expr = at_node(number_of(c), [&] { return pool_.number_language().start(c.cells, c.number); });
+        c.expr = at_node(raw(number_of(c)), [&] { return pool_.number_language().start(c.cells, c.number); });
         c.kind = NodeKind::leaf;
         c.cells = {};
     }
 
     // The leaves that an item of a unique array can be. All arrays and objects become one leaf: with a
     // separate machine for each, many nearly equal ones would multiply the states.
-    std::vector<std::uint32_t> item_leaves(const Readings value, std::uint32_t array) {
-        std::vector<std::uint32_t> leaves, composites, work;
-        std::vector<std::uint8_t> seen(nodes_.size(), 0);
+    std::vector<NodeId> item_leaves(const Readings value, NodeId array) {
+        std::vector<NodeId> leaves, composites, work;
+        IdVector<NodeId, std::uint8_t> seen(nodes_.size(), 0);
         for (const Reading& r : value) work.push_back(r.node);
         while (!work.empty()) {
-            const std::uint32_t at = work.back();
+            const NodeId at = work.back();
             work.pop_back();
             if (seen[at]) continue;
             seen[at] = 1;
@@ -172,24 +172,24 @@ private:
             if (c.kind == NodeKind::alternative) work.insert(work.end(), c.parts.begin(), c.parts.end());
             else if (c.kind == NodeKind::leaf && !pool_[c.expr].nullable) leaves.push_back(at);
             else if (c.kind == NodeKind::object || c.kind == NodeKind::array) composites.push_back(at);
-            else throw Error(ErrorKind::unsupported, "items that must all be different can only be JSON values", array);
+            else throw Error(ErrorKind::unsupported, "items that must all be different can only be JSON values", raw(array));
         }
         if (!composites.empty()) add_composite(std::move(composites), array, leaves);
         return leaves;
     }
 
     // Adds a leaf of arrays and objects with a separate machine. At its end, its text is compared as a whole.
-    void add_composite(std::vector<std::uint32_t>&& composites, std::uint32_t array, std::vector<std::uint32_t>& leaves) {
+    void add_composite(Composites::Nodes&& composites, NodeId array, std::vector<NodeId>& leaves) {
         AnalysedNode leaf;
         leaf.expr = composite(std::move(composites), array);
         if (leaf.expr == kNone) return;
         leaf.follow = after_value(*nodes_[array].punctuation);
-        leaves.push_back(static_cast<std::uint32_t>(nodes_.size()));
+        leaves.push_back(nodes_.next());
         nodes_.push_back(std::move(leaf));
     }
 
     // An expression of arrays and objects. If they are nested recursively, their machines are constructed later.
-    ExprId composite(std::vector<std::uint32_t>&& old, std::uint32_t array) {
+    ExprId composite(Composites::Nodes&& old, NodeId array) {
         const bool first = !composites_.whole && composites_.open.empty();
         if (!first) return composite_at(std::move(old), array);
         auto kept = old;
@@ -204,47 +204,47 @@ private:
 
     // Sets `whole`, the source of the machines that are constructed when a text needs them. The cost of an array with a minimum of two
     // different items needs its shortest items now, so these cannot be arrays or objects.
-    void find_whole(std::uint32_t array) {
+    void find_whole(NodeId array) {
         auto made = std::make_shared<Whole>();
-        std::vector<std::size_t> early;  // arrays whose `item_leaves` were set only for this
-        std::vector<std::uint32_t> costs(nodes_.size());
-        std::vector<bool> unique(nodes_.size());
-        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        std::vector<NodeId> early;  // arrays whose `item_leaves` were set only for this
+        IdVector<NodeId, std::uint32_t> costs(nodes_.size());
+        IdVector<NodeId, std::uint8_t> unique(nodes_.size());
+        for (const NodeId i : nodes_.ids()) {
             costs[i] = nodes_[i].cost;
             unique[i] = nodes_[i].unique;
             if (!unique[i] || nodes_[i].minimum < 2) nodes_[i].unique = false;
             else if (has_composite_items(nodes_[i]))
                 throw Error(ErrorKind::unsupported,
-                            "at least two different items, where arrays of such items may hold each other without end", array);
+                            "at least two different items, where arrays of such items may hold each other without end", raw(array));
             else if (nodes_[i].item_leaves.empty()) {
-                auto leaves = item_leaves(nodes_[i].rest, static_cast<std::uint32_t>(i));
+                auto leaves = item_leaves(nodes_[i].rest, i);
                 nodes_[i].item_leaves.push_back(std::move(leaves));
                 early.push_back(i);
             }
         }
         settle_costs();
-        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        for (const NodeId i : nodes_.ids()) {
             AnalysedNode& c = nodes_[i];
-            c.unique = unique[i];
+            c.unique = unique[i] != 0;
             made->costs.push_back(c.cost);
             c.cost = costs[i];
             made->nodes.push_back(c);
             if (c.kind == NodeKind::leaf && pool_[c.expr].op == Op::number)
-                made->digits = std::max(made->digits, pool_.number_language().digits(pool_[c.expr].a));
+                made->digits = std::max(made->digits, pool_.number_language().digits(pool_[c.expr].number_state()));
         }
-        for (std::size_t i : early) nodes_[i].item_leaves = {};
+        for (const NodeId i : early) nodes_[i].item_leaves = {};
         composites_.whole = std::move(made);
     }
 
     // Whether an item of an array can be an array or object.
     bool has_composite_items(const AnalysedNode& c) const {
-        std::vector<std::uint8_t> seen(nodes_.size(), 0);
-        std::vector<std::uint32_t> work;
+        IdVector<NodeId, std::uint8_t> seen(nodes_.size(), 0);
+        std::vector<NodeId> work;
         for (const Reading& r : c.rest) work.push_back(r.node);
         for (const Readings& v : c.prefix)
             for (const Reading& r : v) work.push_back(r.node);
         while (!work.empty()) {
-            const std::uint32_t at = work.back();
+            const NodeId at = work.back();
             work.pop_back();
             if (std::exchange(seen[at], 1)) continue;
             if (nodes_[at].kind == NodeKind::object || nodes_[at].kind == NodeKind::array) return true;
@@ -256,7 +256,7 @@ private:
     ExprId late_composite(const Composites::Nodes& roots) {
         std::uint32_t shortest = kInfinite;
         ByteSet first;
-        for (std::uint32_t i : roots) {
+        for (const NodeId i : roots) {
             if (composites_.whole->costs[i] == kInfinite) continue;
             shortest = std::min(shortest, composites_.whole->costs[i]);
             first.insert(static_cast<std::uint8_t>(composites_.whole->nodes[i].punctuation->open[0]));
@@ -268,32 +268,32 @@ private:
         return CompositeLanguage::of(pool_).later(std::move(build), shortest, first, composites_.whole->digits);
     }
 
-    ExprId composite_at(std::vector<std::uint32_t>&& old, std::uint32_t array) {
-        auto number_in_all = [&](std::uint32_t i) { return numbers_.empty() ? i : numbers_[i]; };
+    ExprId composite_at(Composites::Nodes&& old, NodeId array) {
+        auto number_in_all = [&](NodeId i) { return numbers_.empty() ? i : numbers_[i]; };
         Composites::Nodes key;
-        for (std::uint32_t node : old) key.push_back(number_in_all(node));
+        for (const NodeId node : old) key.push_back(number_in_all(node));
         std::sort(key.begin(), key.end());
         if (const auto known = composites_.known.find(key); known != composites_.known.end()) return known->second;
         if (composites_.whole) return composites_.known[key] = late_composite(key);
         if (composites_.open.size() == kMaxInside ||
             std::find(composites_.open.begin(), composites_.open.end(), key) != composites_.open.end())
             throw Endless();
-        std::unordered_map<std::uint32_t, std::uint32_t> moved;
-        for (std::uint32_t i = 0; i < old.size(); ++i) moved.emplace(old[i], i);
-        const auto roots = static_cast<std::uint32_t>(old.size());
+        std::unordered_map<NodeId, NodeId> moved;
+        for (std::uint32_t i = 0; i < old.size(); ++i) moved.emplace(old[i], NodeId{i});
+        const std::size_t roots = old.size();
         for (std::size_t i = 0; i < old.size(); ++i)
-            each_child(nodes_[old[i]], [&](std::uint32_t child) {
-                if (moved.emplace(child, static_cast<std::uint32_t>(old.size())).second) old.push_back(child);
+            each_child(nodes_[old[i]], [&](NodeId child) {
+                if (moved.emplace(child, next_id<NodeId>(old)).second) old.push_back(child);
             });
         composites_.copied += old.size();
         if (composites_.copied > kMaxCopied)
-            throw over_limit(kMaxCopied, "grammar nodes in items that must be unique", "use a smaller schema for the items", array);
+            throw over_limit(kMaxCopied, "grammar nodes in items that must be unique", "use a smaller schema for the items", raw(array));
         Program program;
-        std::vector<std::uint32_t> numbers;
-        for (std::uint32_t i : old) {
+        IdVector<NodeId, NodeId> numbers;
+        for (const NodeId i : old) {
             numbers.push_back(number_in_all(i));
             program.nodes.push_back(nodes_[i]);
-            each_child(program.nodes.back(), [&](std::uint32_t& child) { child = moved.at(child); });
+            each_child(program.nodes.back(), [&](NodeId& child) { child = moved.at(child); });
         }
         if (roots > 1) {
             numbers.push_back(number_in_all(array));  // the node in its errors
@@ -302,25 +302,25 @@ private:
         composites_.open.push_back(key);
         ExprId made = kNone;
         try {
-            const std::uint32_t root = program.root;
+            const NodeId root = program.root;
             made = CompositeLanguage::of(pool_).start(Analysis(std::move(program), pool_, composites_, std::move(numbers)).run(), root);
         } catch (const Error& error) {
-            if (error.kind != ErrorKind::unsatisfiable) throw Error(error.kind, error.what(), array);
+            if (error.kind != ErrorKind::unsatisfiable) throw Error(error.kind, error.what(), raw(array));
         }
         composites_.open.pop_back();
         return composites_.known[key] = made;
     }
 
-    void prepare_unique(std::uint32_t number) {
+    void prepare_unique(NodeId number) {
         const AnalysedNode& c = nodes_[number];
         if (!c.unique || c.maximum <= 1) {
             nodes_[number].unique = false;
             return;
         }
         if (!c.counts.empty())
-            throw Error(ErrorKind::unsupported, "items that must all be different and some of which are counted", number);
+            throw Error(ErrorKind::unsupported, "items that must all be different and some of which are counted", raw(number));
         if (!c.prefix.empty() && c.minimum > 1)
-            throw Error(ErrorKind::unsupported, "a minimum of items that differ by position and must all be different", number);
+            throw Error(ErrorKind::unsupported, "a minimum of items that differ by position and must all be different", raw(number));
         List<Readings> values = c.prefix;
         values.push_back(c.rest);
         for (const Readings& value : values) {
@@ -333,12 +333,12 @@ private:
     std::uint32_t unique_cost(const AnalysedNode& c) {
         if (c.minimum < 2) {
             std::uint32_t least = c.minimum ? kInfinite : 0;
-            for (std::uint32_t leaf : c.item_leaves[0]) least = std::min(least, pool_.emptiness.shortest(nodes_[leaf].expr));
+            for (const NodeId leaf : c.item_leaves[0]) least = std::min(least, pool_.emptiness.shortest(nodes_[leaf].expr));
             return c.minimum ? least : 0;
         }
         std::vector<ExprId> classes;
-        for (std::uint32_t leaf : c.item_leaves[0]) classes.push_back(nodes_[leaf].expr);
-        const auto lengths = key_lengths_.of(classes, 0, c.minimum);
+        for (const NodeId leaf : c.item_leaves[0]) classes.push_back(nodes_[leaf].expr);
+        const auto lengths = key_lengths_.of(classes, UsedValues::kEmptySet, c.minimum);
         if (lengths.size() < c.minimum) return kInfinite;
         std::uint32_t total = multiply(length(c.punctuation->comma), c.minimum - (c.minimum ? 1 : 0));
         for (std::uint32_t i = 0; i < c.minimum; ++i) total = sum(total, lengths[i]);
@@ -357,24 +357,25 @@ private:
     // The nodes that refer to a node are in `users_`, from users_from_[node] to users_from_[node + 1].
     void find_users() {
         users_from_.assign(nodes_.size() + 1, 0);
-        for (const AnalysedNode& c : nodes_) each_child(c, [&](std::uint32_t child) { ++users_from_[child]; });
+        for (const AnalysedNode& c : nodes_) each_child(c, [&](NodeId child) { ++users_from_[raw(child)]; });
         std::uint32_t total = 0;
         for (std::uint32_t& from : users_from_) from = total += from;
         users_.resize(total);
-        for (auto i = static_cast<std::uint32_t>(nodes_.size()); i-- > 0;)
-            each_child(nodes_[i], [&](std::uint32_t child) { users_[--users_from_[child]] = i; });
+        for (const NodeId i : std::views::reverse(nodes_.ids()))
+            each_child(nodes_[i], [&](NodeId child) { users_[--users_from_[raw(child)]] = i; });
     }
 
     // Computes a fixed point: applies `change` to all nodes, and again to the users of each changed node.
     template <class F>
     void settle(F&& change) {
         Queue work(nodes_.size());
-        for (auto i = static_cast<std::uint32_t>(nodes_.size()); i-- > 0;) work.add(i);
+        for (const NodeId i : std::views::reverse(nodes_.ids())) work.add(i);
         while (!work.empty()) {
-            const std::uint32_t i = work.take();
+            const NodeId i = work.take();
             pool_.fuel().spend(kNodeWork + nodes_[i].entries.size() + nodes_[i].parts.size());
-            if (!at_node(i, [&] { return change(nodes_[i]); }) || i + 1 >= users_from_.size()) continue;  // added nodes have no users
-            for (std::uint32_t at = users_from_[i]; at < users_from_[i + 1]; ++at) work.add(users_[at]);
+            if (!at_node(raw(i), [&] { return change(nodes_[i]); }) || raw(i) + 1 >= users_from_.size())
+                continue;  // added nodes have no users
+            for (std::uint32_t at = users_from_[raw(i)]; at < users_from_[raw(i) + 1]; ++at) work.add(users_[at]);
         }
     }
 
@@ -399,11 +400,11 @@ private:
             case NodeKind::leaf: return pool_.emptiness.shortest(c.expr);
             case NodeKind::number: return kInfinite;  // not used: `as_leaf`
             case NodeKind::sequence:
-                for (std::uint32_t p : c.parts) total = sum(total, nodes_[p].cost);
+                for (const NodeId p : c.parts) total = sum(total, nodes_[p].cost);
                 return total;
             case NodeKind::alternative:
                 total = kInfinite;
-                for (std::uint32_t p : c.parts) total = std::min(total, nodes_[p].cost);
+                for (const NodeId p : c.parts) total = std::min(total, nodes_[p].cost);
                 return total;
             case NodeKind::object: {
                 if (bounded(c)) {
@@ -460,16 +461,16 @@ private:
         const std::uint32_t most = most_needed(required, c.minimum, c.maximum, c.demands);
         for (std::uint32_t i = c.fixed; i < c.entries.size(); ++i) {
             if (most <= required || value_cost(c.entries[i].value) == kInfinite) continue;
-            const auto lengths = key_lengths_.of({c.entries[i].key}, 0, most - required);
+            const auto lengths = key_lengths_.of({c.entries[i].key}, UsedValues::kEmptySet, most - required);
             for (std::size_t n = 0; n < std::min<std::size_t>(lengths.size(), most - required); ++n) add(c.entries[i], lengths[n]);
         }
         return plan(items, c.minimum, c.maximum, {c.demands, c.least, c.most, lost}, number_of(c), pool_.fuel());
     }
 
-    std::uint32_t number_of(const AnalysedNode& c) const { return static_cast<std::uint32_t>(&c - nodes_.data()); }
+    NodeId number_of(const AnalysedNode& c) const { return NodeId{static_cast<std::uint32_t>(&c - nodes_.data())}; }
 
     bool nullable(const AnalysedNode& c) {
-        const auto is = [&](std::uint32_t p) { return nodes_[p].nullable; };
+        const auto is = [&](NodeId p) { return nodes_[p].nullable; };
         switch (c.kind) {
             case NodeKind::leaf: return pool_[c.expr].nullable;
             case NodeKind::sequence: return std::all_of(c.parts.begin(), c.parts.end(), is);
@@ -479,8 +480,8 @@ private:
     }
 
     void refuse_left_recursion() {
-        if (const auto node = visit_parts(nodes_, true, [](std::uint32_t) {}))
-            throw Error(ErrorKind::invalid, "it refers to itself before any text", *node);
+        if (const auto node = visit_parts(nodes_, true, [](NodeId) {}))
+            throw Error(ErrorKind::invalid, "it refers to itself before any text", raw(*node));
     }
 
     void first_into(const AnalysedNode& c, ByteSet& bytes) {
@@ -493,10 +494,10 @@ private:
     void follow() {
         Queue work(nodes_.size());
         work.add(root_);
-        std::vector<std::uint8_t> reached(nodes_.size(), 0);
+        IdVector<NodeId, std::uint8_t> reached(nodes_.size(), 0);
         reached[root_] = 1;
         if (!numbers_.empty()) nodes_[root_].follow = ByteSet::range(0, 255);  // the bytes after an item are not known here
-        auto give = [&](std::uint32_t child, const ByteSet& bytes) {
+        auto give = [&](NodeId child, const ByteSet& bytes) {
             const ByteSet before = nodes_[child].follow;
             nodes_[child].follow |= bytes;
             if (reached[child] && before == nodes_[child].follow) return;
@@ -504,30 +505,30 @@ private:
             work.add(child);
         };
         while (!work.empty()) {
-            const std::uint32_t i = work.take();
+            const NodeId i = work.take();
             const AnalysedNode& c = nodes_[i];
             if (c.kind == NodeKind::sequence) {
                 ByteSet after = c.follow;
                 for (std::size_t p = c.parts.size(); p-- > 0;) {
-                    const std::uint32_t child = c.parts[p];
+                    const NodeId child = c.parts[p];
                     give(child, after);
                     if (!nodes_[child].nullable) after = ByteSet{};
                     after |= nodes_[child].first;
                 }
             } else if (c.kind == NodeKind::alternative) {
                 const ByteSet after = c.follow;
-                for (std::uint32_t child : c.parts) give(child, after);
+                for (NodeId child : c.parts) give(child, after);
             } else {
                 const ByteSet after = c.kind == NodeKind::leaf ? ByteSet{} : after_value(*c.punctuation);
-                each_child(c, [&](std::uint32_t child) { give(child, after); });
+                each_child(c, [&](NodeId child) { give(child, after); });
             }
         }
     }
 
-    void finish(AnalysedNode& c, std::uint32_t number) {
+    void finish(AnalysedNode& c, NodeId number) {
         if (c.kind == NodeKind::alternative) {
-            List<std::uint32_t> live;
-            for (const std::uint32_t p : c.parts)
+            List<NodeId> live;
+            for (const NodeId p : c.parts)
                 if (nodes_[p].cost != kInfinite) live.push_back(p);
             c.parts = std::move(live);
         }
@@ -539,13 +540,13 @@ private:
         if (c.kind == NodeKind::array) finish_array(c);
     }
 
-    void finish_object(AnalysedNode& c, std::uint32_t number) {
+    void finish_object(AnalysedNode& c, NodeId number) {
         const auto n = static_cast<std::uint32_t>(c.entries.size());
-        if (n > kMaxEntries) throw over_limit(kMaxEntries, "properties in one object", "use fewer properties", number);
+        if (n > kMaxEntries) throw over_limit(kMaxEntries, "properties in one object", "use fewer properties", raw(number));
         c.ahead.assign(n + 1, {kInfinite, c.fixed, c.fixed, 0});
         for (std::uint32_t i = 0; i < n; ++i) {
             c.ahead[i].cost = entry_cost(c, c.entries[i]);
-            if (pool_[c.entries[i].key].nullable) throw Error(ErrorKind::invalid, "an object key must not be empty text", number);
+            if (pool_[c.entries[i].key].nullable) throw Error(ErrorKind::invalid, "an object key must not be empty text", raw(number));
         }
         c.bounded = bounded(c);
         for (const Entry& e : c.entries) c.has_absence_marks |= e.missing != 0;
@@ -562,7 +563,7 @@ private:
     }
 
     // Adds a leaf for each class of open keys (machine.h).
-    void add_open_leaves(std::uint32_t number) {
+    void add_open_leaves(NodeId number) {
         for (std::uint32_t i = nodes_[number].fixed; i < nodes_[number].entries.size(); ++i) {
             const AnalysedNode& object = nodes_[number];
             AnalysedNode leaf;
@@ -571,7 +572,7 @@ private:
             leaf.cost = pool_.emptiness.shortest(leaf.expr);
             leaf.follow = object.punctuation->space ? kSpace : ByteSet{};
             leaf.follow.insert(byte_at(object.punctuation->colon, 0));
-            nodes_[number].open_leaf.push_back(static_cast<std::uint32_t>(nodes_.size()));
+            nodes_[number].open_leaf.push_back(nodes_.next());
             nodes_.push_back(std::move(leaf));
         }
     }
@@ -592,16 +593,16 @@ private:
     }
 
     // The innermost node that causes emptiness of the root, for the error.
-    std::int64_t blame() const {
-        std::uint32_t at = root_;
+    NodeId blame() const {
+        NodeId at = root_;
         for (std::size_t steps = 0; steps < nodes_.size(); ++steps) {
             const AnalysedNode& c = nodes_[at];
-            std::uint32_t down = kInfinite;
-            auto look = [&](std::uint32_t p) {
-                if (down == kInfinite && nodes_[p].cost == kInfinite) down = p;
+            std::optional<NodeId> down;
+            auto look = [&](NodeId p) {
+                if (!down && nodes_[p].cost == kInfinite) down = p;
             };
             if (c.kind == NodeKind::sequence || (c.kind == NodeKind::alternative && c.parts.size() == 1))
-                for (std::uint32_t p : c.parts) look(p);
+                for (const NodeId p : c.parts) look(p);
             auto look_into = [&](const Readings& value) {
                 if (value_cost(value) == kInfinite)
                     for (const Reading& r : value) look(r.node);
@@ -612,8 +613,8 @@ private:
                 for (std::size_t i = 0; i < std::min<std::size_t>(c.minimum, c.prefix.size()); ++i) look_into(c.prefix[i]);
                 if (c.minimum > c.prefix.size()) look_into(c.rest);
             }
-            if (down == kInfinite) break;
-            at = down;
+            if (!down) break;
+            at = *down;
         }
         return at;
     }
@@ -622,10 +623,11 @@ private:
     UsedValues texts_;
     KeyLengths key_lengths_;
     Composites& composites_;
-    std::vector<std::uint32_t> numbers_;
-    std::uint32_t root_;
-    std::vector<AnalysedNode> nodes_;
-    std::vector<std::uint32_t> users_from_, users_;
+    IdVector<NodeId, NodeId> numbers_;
+    NodeId root_;
+    IdVector<NodeId, AnalysedNode> nodes_;
+    std::vector<std::uint32_t> users_from_;
+    std::vector<NodeId> users_;
 };
 
 }  // namespace
@@ -635,14 +637,14 @@ namespace {
 // The components of the machine of some arrays and objects. Machines of unique arrays in them are constructed later.
 AnalysedGrammar analyse_part(const std::shared_ptr<const Whole>& whole, const Composites::Nodes& roots, ExprPool& pool, std::size_t depth) {
     if (depth > kMaxDeep) throw over_limit(kMaxDeep, "arrays of unique items nested in each other", "use uniqueItems at fewer levels");
-    std::vector<std::uint32_t> numbers(roots);
-    std::unordered_map<std::uint32_t, std::uint32_t> moved;
-    for (std::uint32_t i = 0; i < numbers.size(); ++i) moved.emplace(numbers[i], i);
+    IdVector<NodeId, NodeId> numbers(roots.begin(), roots.end());
+    std::unordered_map<NodeId, NodeId> moved;
+    for (const NodeId i : numbers.ids()) moved.emplace(numbers[i], i);
     Program program;
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
+    for (NodeId i{}; i != numbers.next(); i = program.nodes.next()) {  // numbers are added in the loop
         program.nodes.push_back(whole->nodes[numbers[i]]);
-        each_child(program.nodes.back(), [&](std::uint32_t& child) {
-            const auto [place, fresh] = moved.emplace(child, static_cast<std::uint32_t>(numbers.size()));
+        each_child(program.nodes.back(), [&](NodeId& child) {
+            const auto [place, fresh] = moved.emplace(child, numbers.next());
             if (fresh) numbers.push_back(child);
             child = place->second;
         });
@@ -652,13 +654,13 @@ AnalysedGrammar analyse_part(const std::shared_ptr<const Whole>& whole, const Co
     Composites composites;
     composites.whole = whole;
     composites.depth = depth;
-    const std::uint32_t root = program.root;
+    const NodeId root = program.root;
     return {Analysis(std::move(program), pool, composites, std::move(numbers)).run(), root};
 }
 
 }  // namespace
 
-std::vector<AnalysedNode> analyse(Program&& program, ExprPool& pool) {
+IdVector<NodeId, AnalysedNode> analyse(Program&& program, ExprPool& pool) {
     Composites composites;
     return Analysis(std::move(program), pool, composites).run();
 }

@@ -28,44 +28,44 @@ std::uint32_t one_more(const AnalysedNode& k, std::uint32_t count) {
 
 }  // namespace
 
-std::uint32_t Arrays::items_so_far(const AnalysedNode& k, std::uint32_t regs) {
-    return k.direct ? regs : core_.records.at(regs, k.record_words)[kItems];
+std::uint32_t Arrays::items_so_far(const AnalysedNode& k, Register regs) {
+    return k.direct ? raw(regs) : core_.records.at(regs, k.record_words)[kItems];
 }
 
 // The register after an item with these `marks`; kNoCounters: the item is not allowed.
-std::uint32_t Arrays::after_item(const AnalysedNode& k, std::uint32_t regs, std::uint64_t marks) {
-    if (k.direct) return one_more(k, regs);
+Register Arrays::after_item(const AnalysedNode& k, Register regs, std::uint64_t marks) {
+    if (k.direct) return Register{one_more(k, raw(regs))};
     auto& record = core_.records.draft(regs, k.record_words);
     if (!ItemCosts::advance(k, record, static_cast<std::uint32_t>(marks)) || k.item_plan->cost(record) == kInfinite) return kNoCounters;
     return core_.records.intern(record);
 }
 
-std::uint32_t Arrays::after_unique(const AnalysedNode& k, std::uint32_t regs, std::uint32_t read_text) {
+Register Arrays::after_unique(const AnalysedNode& k, Register regs, ReadText read_text) {
     auto& record = core_.records.draft(regs, k.record_words);
     record[kItems] = one_more(k, record[kItems]);
     if (read_text == ReadTexts::kUnknown) ++record[kUnknownItems];
-    else if (read_text != ReadTexts::kIrrelevant) record[kUsed] = core_.used_with(record[kUsed], read_text);
+    else if (read_text != ReadTexts::kIrrelevant) record[kUsed] = raw(core_.used_with(ValueSet{record[kUsed]}, read_text));
     if (core_.records.size() >= core_.limits.max_frames)
         throw over_limit(core_.limits.max_frames, "different sets of array items", "use a smaller array");
     return core_.records.intern(record);
 }
 
-const std::vector<std::uint32_t>& Arrays::leaves_at(const AnalysedNode& k, std::uint32_t regs) {
+const std::vector<NodeId>& Arrays::leaves_at(const AnalysedNode& k, Register regs) {
     return k.item_leaves[std::min<std::size_t>(items_so_far(k, regs), k.prefix.size())];
 }
 
 // The expressions of the leaves of the next item.
-std::vector<ExprId> Arrays::classes_at(const AnalysedNode& k, std::uint32_t regs) {
+std::vector<ExprId> Arrays::classes_at(const AnalysedNode& k, Register regs) {
     std::vector<ExprId> made;
-    for (std::uint32_t leaf : leaves_at(k, regs)) made.push_back(core_.components[leaf].expr);
+    for (NodeId leaf : leaves_at(k, regs)) made.push_back(core_.components[leaf].expr);
     return made;
 }
 
-ExprId Arrays::unused(const AnalysedNode& k, std::uint32_t regs, std::uint32_t leaf) {
-    return core_.used_values.without(core_.components[leaf].expr, core_.records.at(regs, k.record_words)[kUsed]);
+ExprId Arrays::unused(const AnalysedNode& k, Register regs, NodeId leaf) {
+    return core_.used_values.without(core_.components[leaf].expr, ValueSet{core_.records.at(regs, k.record_words)[kUsed]});
 }
 
-bool Arrays::may_have_item(const AnalysedNode& k, std::uint32_t regs) {
+bool Arrays::may_have_item(const AnalysedNode& k, Register regs) {
     const std::uint32_t count = items_so_far(k, regs);
     if (k.maximum != kInfinite && count >= k.maximum) return false;
     if (k.direct) return true;
@@ -75,11 +75,13 @@ bool Arrays::may_have_item(const AnalysedNode& k, std::uint32_t regs) {
             return core_.components[r.node].cost != kInfinite && after_item(k, regs, r.marks) != kNoCounters;
         });
     }
-    const std::uint32_t *const record = core_.records.at(regs, k.record_words), unknown_items = record[kUnknownItems], used = record[kUsed];
+    const std::uint32_t* const record = core_.records.at(regs, k.record_words);
+    const ValueSet used{record[kUsed]};
+    const std::uint32_t unknown_items = record[kUnknownItems];
     return core_.key_lengths.has_more(classes_at(k, regs), used, unknown_items);
 }
 
-bool Arrays::may_end(const AnalysedNode& k, std::uint32_t regs) {
+bool Arrays::may_end(const AnalysedNode& k, Register regs) {
     if (items_so_far(k, regs) < k.minimum) return false;
     return k.counts.empty() || k.item_plan->cost(core_.records.copy(regs, k.record_words)) == 0;
 }
@@ -89,13 +91,14 @@ void Arrays::enter_item(const Config& c, Configs& out) {
     if (k.unique) {
         if (core_.records.at(c.regs, k.record_words)[kUnknownItems])
             return out.push_back({c.node, phase_state(Phase::undecided), c.regs, c.parent});
-        for (std::uint32_t leaf : leaves_at(k, c.regs))
+        for (NodeId leaf : leaves_at(k, c.regs))
             if (const ExprId left = unused(k, c.regs, leaf); core_.pool.emptiness.is_nonempty(left))
-                out.push_back({leaf, left, ReadTexts::kStart, core_.push({c.node, phase_state(Phase::below_leaf), c.regs, c.parent})});
+                out.push_back(
+                    Config::at_leaf(leaf, left, ReadTexts::kStart, core_.push({c.node, phase_state(Phase::below_leaf), c.regs, c.parent})));
         return;
     }
     for (const Reading& r : item_after(k, items_so_far(k, c.regs))) {
-        const std::uint32_t regs = core_.components[r.node].cost == kInfinite ? kNoCounters : after_item(k, c.regs, r.marks);
+        const Register regs = core_.components[r.node].cost == kInfinite ? kNoCounters : after_item(k, c.regs, r.marks);
         if (regs != kNoCounters) machine_.enter_after(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
     }
 }
@@ -136,7 +139,7 @@ void Arrays::step(const Config& c, std::uint8_t byte, Configs& out, Outcome& out
             if (spaced) item_or(Phase::gap);
             return;
         case Phase::undecided:
-            for (std::uint32_t leaf : leaves_at(k, c.regs))
+            for (NodeId leaf : leaves_at(k, c.regs))
                 outcome.context_dependent |= core_.pool.dfa.derivative(unused(k, c.regs, leaf), byte) != kNone;
             return;
         case Phase::after:
@@ -156,23 +159,23 @@ void Arrays::step(const Config& c, std::uint8_t byte, Configs& out, Outcome& out
 }
 
 // As `ObjectRules::watched_keys`; an item with its comma has at least two bytes.
-std::uint32_t Arrays::watched_items(const Config& frame, std::uint32_t further) {
+ValueSet Arrays::watched_items(const Config& frame, std::uint32_t further) {
     const AnalysedNode& k = core_.components[frame.node];
     const auto record = core_.records.copy(frame.regs, k.record_words);
-    if (record[kUnknownItems]) return kAllTexts;
+    if (record[kUnknownItems]) return UsedValues::kAllTexts;
     const std::size_t count = k.minimum - std::min(k.minimum, record[kItems]) + std::size_t{2} + further / 2;
-    return core_.key_lengths.texts(classes_at(k, frame.regs), record[kUsed], count);
+    return core_.key_lengths.texts(classes_at(k, frame.regs), ValueSet{record[kUsed]}, count);
 }
 
 // The cost of the items that are still needed, each with a comma.
-std::uint32_t Arrays::items_cost(const AnalysedNode& k, std::uint32_t regs) {
+std::uint32_t Arrays::items_cost(const AnalysedNode& k, Register regs) {
     if (!k.counts.empty()) return k.item_plan->cost(core_.records.copy(regs, k.record_words));
     const std::uint32_t count = items_so_far(k, regs), comma = length(k.punctuation->comma);
     if (count >= k.minimum) return 0;
     if (k.unique) {
         const auto record = core_.records.copy(regs, k.record_words);
         const std::size_t wanted = k.minimum - count + record[kUnknownItems];  // items of unknown text may be the shortest
-        const auto lengths = core_.key_lengths.of(classes_at(k, regs), record[kUsed], wanted);
+        const auto lengths = core_.key_lengths.of(classes_at(k, regs), ValueSet{record[kUsed]}, wanted);
         if (lengths.size() < wanted) return kInfinite;
         std::uint32_t total = 0;
         for (std::size_t i = record[kUnknownItems]; i < wanted; ++i) total = sum(total, sum(lengths[i], comma));
@@ -188,22 +191,23 @@ std::uint32_t Arrays::items_cost(const AnalysedNode& k, std::uint32_t regs) {
 }
 
 // The cost of one more item, and of all items that are needed after it.
-std::uint32_t Arrays::item_and_rest(const AnalysedNode& k, std::uint32_t regs) {
+std::uint32_t Arrays::item_and_rest(const AnalysedNode& k, Register regs) {
     std::uint32_t least = kInfinite;
     if (k.unique) {
         const auto record = core_.records.copy(regs, k.record_words);
         if (const std::uint32_t unknown_items = record[kUnknownItems]) {  // items of unknown text may be the shortest
-            const auto lengths = core_.key_lengths.of(classes_at(k, regs), record[kUsed], unknown_items + 1);
+            const auto lengths = core_.key_lengths.of(classes_at(k, regs), ValueSet{record[kUsed]}, unknown_items + 1);
             if (lengths.size() > unknown_items) least = lengths[unknown_items];
         } else {
-            for (std::uint32_t leaf : leaves_at(k, regs))
+            for (NodeId leaf : leaves_at(k, regs))
                 if (const ExprId left = unused(k, regs, leaf); core_.pool.emptiness.is_nonempty(left))
                     least = std::min(least, core_.pool.emptiness.shortest(left));
         }
         return sum(least, items_cost(k, after_unique(k, regs, ReadTexts::kUnknown)));
     }
     for (const Reading& r : item_after(k, items_so_far(k, regs))) {
-        const std::uint32_t cost = core_.components[r.node].cost, after = cost == kInfinite ? kNoCounters : after_item(k, regs, r.marks);
+        const std::uint32_t cost = core_.components[r.node].cost;
+        const Register after = cost == kInfinite ? kNoCounters : after_item(k, regs, r.marks);
         if (after != kNoCounters) least = std::min(least, sum(cost, items_cost(k, after)));
     }
     return least;

@@ -20,22 +20,22 @@ public:
     int best_byte(const Config& c, Configs& instead);
     // Bytes of the shortest completion of the array, which begins at a configuration of it.
     std::uint32_t cost(const Config& c);
-    bool may_have_item(const AnalysedNode& k, std::uint32_t regs);
-    bool may_end(const AnalysedNode& k, std::uint32_t regs);
+    bool may_have_item(const AnalysedNode& k, Register regs);
+    bool may_end(const AnalysedNode& k, Register regs);
     void enter_item(const Config& c, Configs& out);
     // The register after an item that must be unique, with its text.
-    std::uint32_t after_unique(const AnalysedNode& k, std::uint32_t regs, std::uint32_t read_text);
+    Register after_unique(const AnalysedNode& k, Register regs, ReadText read_text);
     // See `ObjectRules::watched_keys`.
-    std::uint32_t watched_items(const Config& frame, std::uint32_t further);
+    ValueSet watched_items(const Config& frame, std::uint32_t further);
 
 private:
-    std::uint32_t items_so_far(const AnalysedNode& k, std::uint32_t regs);
-    std::uint32_t after_item(const AnalysedNode& k, std::uint32_t regs, std::uint64_t marks);
-    const std::vector<std::uint32_t>& leaves_at(const AnalysedNode& k, std::uint32_t regs);
-    std::vector<ExprId> classes_at(const AnalysedNode& k, std::uint32_t regs);
-    ExprId unused(const AnalysedNode& k, std::uint32_t regs, std::uint32_t leaf);
-    std::uint32_t items_cost(const AnalysedNode& k, std::uint32_t regs);
-    std::uint32_t item_and_rest(const AnalysedNode& k, std::uint32_t regs);
+    std::uint32_t items_so_far(const AnalysedNode& k, Register regs);
+    Register after_item(const AnalysedNode& k, Register regs, std::uint64_t marks);
+    const std::vector<NodeId>& leaves_at(const AnalysedNode& k, Register regs);
+    std::vector<ExprId> classes_at(const AnalysedNode& k, Register regs);
+    ExprId unused(const AnalysedNode& k, Register regs, NodeId leaf);
+    std::uint32_t items_cost(const AnalysedNode& k, Register regs);
+    std::uint32_t item_and_rest(const AnalysedNode& k, Register regs);
 
     MachineCore& core_;
     Machine& machine_;

@@ -19,11 +19,11 @@ constexpr std::size_t kMaxPoints = 300'000;  // states of an array with counters
 constexpr std::size_t kMaxKeys = 128;        // maximum number of open keys or different items whose texts are computed
 constexpr std::size_t kMaxDemands = 20;
 
-Error too_many_demands(std::int64_t node) {
+Error too_many_demands(NodeId node) {
     return over_limit(
         kMaxDemands,
         "conditions that some entry of an object must meet, or more than " + std::to_string(kMaxWork) + " combinations of them",
-        "use fewer conditions on the entries", node);
+        "use fewer conditions on the entries", raw(node));
 }
 
 std::uint32_t least_cost(const CostItem& item) {
@@ -55,8 +55,7 @@ std::uint32_t cheapest(const std::vector<CostItem>& items, std::uint32_t need) {
 // summarized by its least cost for each number of marks and of items.
 class Groups {
 public:
-    Groups(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node,
-           Fuel& work)
+    Groups(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, NodeId node, Fuel& work)
         : needed_(marks), node_(node), fuel_(work), need_(need), room_(room >= items.size() ? kInfinite : room) {
         counts_ = (room_ == kInfinite ? std::size_t{need_} : room_) + 1;
         divide(items);
@@ -198,7 +197,7 @@ private:
     }
 
     const MarksNeeded& needed_;
-    std::uint32_t node_;
+    NodeId node_;
     Fuel& fuel_;
     std::uint32_t need_, room_;
     std::size_t counts_ = 1;  // the number of different counts of items
@@ -210,13 +209,13 @@ private:
 }  // namespace
 
 // Each text of the set excludes at most one value, so most classes need no search.
-bool KeyLengths::has_more(ExprId keys, std::uint32_t used, std::size_t count) {
-    if (count == 0 && used == 0) return pool_.emptiness.is_nonempty(keys);
+bool KeyLengths::has_more(ExprId keys, ValueSet used, std::size_t count) {
+    if (count == 0 && used == UsedValues::kEmptySet) return pool_.emptiness.is_nonempty(keys);
     if (pool_.emptiness.values_at_least(keys) == kInfinite) return true;
     return has_more(std::vector<ExprId>{keys}, used, count);
 }
 
-bool KeyLengths::has_more(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
+bool KeyLengths::has_more(const std::vector<ExprId>& classes, ValueSet used, std::size_t count) {
     for (const ExprId e : classes)
         if (const std::uint32_t values = pool_.emptiness.values_at_least(e); values == kInfinite || values > count + texts_.count(used))
             return true;
@@ -225,11 +224,11 @@ bool KeyLengths::has_more(const std::vector<ExprId>& classes, std::uint32_t used
     return of(classes, used, count + 1).size() > count;
 }
 
-std::uint32_t KeyLengths::texts(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
-    return count > kMaxKeys ? kInfinite : known(classes, used, count).used;
+ValueSet KeyLengths::texts(const std::vector<ExprId>& classes, ValueSet used, std::size_t count) {
+    return count > kMaxKeys ? UsedValues::kAllTexts : known(classes, used, count).used;
 }
 
-const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
+const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, ValueSet used, std::size_t count) {
     if (count > kMaxKeys)
         throw over_limit(kMaxKeys, "different entries that an object or array needs", "use a smaller minProperties or minItems");
     std::vector<ExprId> all;
@@ -270,8 +269,8 @@ std::uint32_t most_needed(std::uint32_t required, std::uint32_t need, std::uint3
     return std::min(room, std::max(need, sum(required, static_cast<std::uint32_t>(std::popcount(demands)))));
 }
 
-std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks_needed,
-                   std::uint32_t node, Fuel& work) {
+std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks_needed, NodeId node,
+                   Fuel& work) {
     std::uint32_t required = 0;
     bool missing = false;
     for (const CostItem& item : items) {
@@ -331,7 +330,7 @@ bool ItemCosts::advance(const Node& array, Point& at, std::uint32_t marks) {
 }
 
 // Finds all reachable points, then the least cost from each to a point where the array may end (Dijkstra, backwards).
-void ItemCosts::solve(const Node& array, std::uint32_t comma, std::uint32_t node, Fuel& work) {
+void ItemCosts::solve(const Node& array, std::uint32_t comma, NodeId node, Fuel& work) {
     struct Edge {
         std::uint32_t to, cost;
     };
@@ -343,7 +342,7 @@ void ItemCosts::solve(const Node& array, std::uint32_t comma, std::uint32_t node
         if (fresh) {
             if (points.size() >= kMaxPoints)
                 throw over_limit(kMaxPoints, "combinations of counts in one array", "use smaller limits of contains, minItems and maxItems",
-                                 node);
+                                 raw(node));
             points.push_back(p);
             back.emplace_back();
         }

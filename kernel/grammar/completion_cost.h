@@ -19,22 +19,22 @@ public:
     KeyLengths(ExprPool& pool, UsedValues& texts) : pool_(pool), texts_(texts) {}
 
     // The lengths of the `count` shortest texts that are not in the set `used`; fewer, if there are no more. Throws Error(limit).
-    const std::vector<std::uint32_t>& of(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
+    const std::vector<std::uint32_t>& of(const std::vector<ExprId>& classes, ValueSet used, std::size_t count) {
         return known(classes, used, count).lengths;
     }
     // Whether more than `count` texts are not in the set `used`.
-    bool has_more(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
-    bool has_more(ExprId keys, std::uint32_t used, std::size_t count);
-    // The union of `used` and at least the `count` shortest other texts; kInfinite: there are too many to compute.
-    std::uint32_t texts(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
+    bool has_more(const std::vector<ExprId>& classes, ValueSet used, std::size_t count);
+    bool has_more(ExprId keys, ValueSet used, std::size_t count);
+    // The union of `used` and at least the `count` shortest other texts; kAllTexts: there are too many to compute.
+    ValueSet texts(const std::vector<ExprId>& classes, ValueSet used, std::size_t count);
 
 private:
     struct Known {
-        std::uint32_t used;  // the texts that were found, and those used before
-        bool ended;          // `lengths` has all texts
+        ValueSet used;  // the texts that were found, and those used before
+        bool ended;     // `lengths` has all texts
         std::vector<std::uint32_t> lengths;
     };
-    const Known& known(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
+    const Known& known(const std::vector<ExprId>& classes, ValueSet used, std::size_t count);
 
     ExprPool& pool_;
     UsedValues& texts_;
@@ -64,7 +64,7 @@ struct MarksNeeded {  // `least` to `most` different marks of `demands` must cou
 
 // The least cost of a choice of items: `need` to `room` of them, all required ones, with the needed marks; kInfinite: there is
 // none. Throws Error(limit) for `node` if there are too many combinations.
-std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node,
+std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, NodeId node,
                    Fuel& work);
 
 // The least cost of the remaining items of an array with counters, each with a comma, by the number of items and the number of
@@ -77,7 +77,7 @@ public:
     };
     // `options(i)`: of the item after i others. Throws Error(limit) for `node` if there are too many combinations of counts.
     template <class F>
-    ItemCosts(const Node& array, std::uint32_t comma, std::uint32_t node, Fuel& work, F&& options) {
+    ItemCosts(const Node& array, std::uint32_t comma, NodeId node, Fuel& work, F&& options) {
         const std::size_t known = array.prefix.size();
         for (std::size_t i = 0; i <= known; ++i) options_.push_back(options(static_cast<std::uint32_t>(i)));
         solve(array, comma, node, work);
@@ -90,7 +90,7 @@ public:
     static bool advance(const Node& array, Point& at, std::uint32_t marks);
 
 private:
-    void solve(const Node& array, std::uint32_t comma, std::uint32_t node, Fuel& work);
+    void solve(const Node& array, std::uint32_t comma, NodeId node, Fuel& work);
 
     std::vector<std::vector<Option>> options_;
     std::map<Point, std::uint32_t> costs_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
 #include <utility>
 
 #include "guideway/base/error.h"
@@ -37,7 +38,7 @@ public:
 
 private:
     struct Open {
-        std::uint32_t node;
+        NodeId node;
         ExprId key;  // of an object: the key of the next value
     };
 
@@ -78,8 +79,8 @@ private:
         attach(std::move(node));
     }
 
-    std::uint32_t attach(Node&& node) {
-        const auto number = static_cast<std::uint32_t>(made_.nodes.size());
+    NodeId attach(Node&& node) {
+        const NodeId number = made_.nodes.next();
         made_.nodes.push_back(std::move(node));
         if (open_.empty()) return number;
         Open& above = open_.back();
@@ -103,14 +104,14 @@ private:
 // is one.
 class Counted {
 public:
-    Counted(const std::vector<AnalysedNode>& nodes, ExprPool& pool) : nodes_(nodes), pool_(pool), values_(nodes.size(), 0) {}
+    Counted(const IdVector<NodeId, AnalysedNode>& nodes, ExprPool& pool) : nodes_(nodes), pool_(pool), values_(nodes.size(), 0) {}
 
-    std::uint32_t at_least(std::uint32_t root) {
+    std::uint32_t at_least(NodeId root) {
         bool changed = true;
         for (unsigned pass = 0; changed && pass < kMaxPasses && values_[root] != kInfinite; ++pass) {
             changed = false;
             pool_.fuel().spend(nodes_.size());
-            for (std::size_t i = nodes_.size(); i-- > 0;) {  // most nodes are before the nodes inside them
+            for (const NodeId i : std::views::reverse(nodes_.ids())) {  // most nodes are before the nodes inside them
                 const AnalysedNode& c = nodes_[i];
                 if (values_[i] == kInfinite || c.cost == kInfinite || (c.kind == NodeKind::leaf && values_[i])) continue;
                 const std::uint32_t now = std::max({values_[i], std::uint32_t{1}, count(c)});
@@ -129,7 +130,7 @@ private:
             case NodeKind::leaf: return pool_.emptiness.values_at_least(c.expr);
             case NodeKind::alternative: {
                 std::uint32_t most = 1;
-                for (const std::uint32_t part : c.parts) most = std::max(most, values_[part]);
+                for (const NodeId part : c.parts) most = std::max(most, values_[part]);
                 return most;
             }
             case NodeKind::object: return of_object(c);
@@ -173,9 +174,9 @@ private:
         return c.prefix.size() < c.maximum ? std::max(most, of_value(c.rest)) : most;
     }
 
-    const std::vector<AnalysedNode>& nodes_;
+    const IdVector<NodeId, AnalysedNode>& nodes_;
     ExprPool& pool_;
-    std::vector<std::uint32_t> values_;  // by node; 0: not counted yet
+    IdVector<NodeId, std::uint32_t> values_;  // by node; 0: not counted yet
 };
 
 }  // namespace
@@ -197,11 +198,11 @@ CompositeLanguage& CompositeLanguage::of(ExprPool& pool) {
 }
 
 // `reach`: digits and exponent bytes that complete any beginning of a number to a value other than the given ones.
-ExprId CompositeLanguage::start(std::vector<AnalysedNode>&& components, std::uint32_t root) {
+ExprId CompositeLanguage::start(IdVector<NodeId, AnalysedNode>&& components, NodeId root) {
     std::uint32_t digits = 0;
     for (const AnalysedNode& c : components)
         if (c.kind == NodeKind::leaf && pool_[c.expr].op == Op::number)
-            digits = std::max(digits, pool_.number_language().digits(pool_[c.expr].a));
+            digits = std::max(digits, pool_.number_language().digits(pool_[c.expr].number_state()));
     if (digits > kMaxDigits) throw over_limit(kMaxDigits, "digits in the numbers of unique items", "use bounds with fewer digits");
     return begin(std::move(components), root, false, digits + kExponent);
 }
@@ -239,10 +240,11 @@ std::optional<ExprId> CompositeLanguage::spelled(std::string_view text) {
     if (const auto known = spelled_.find(std::string(text)); known != spelled_.end()) return known->second;
     std::optional<Program> program = Copy(text, pool_).run();
     if (!program) return std::nullopt;
-    return spelled_[std::string(text)] = begin(analyse(std::move(*program), pool_), 0, true, static_cast<std::uint32_t>(text.size()));
+    return spelled_[std::string(text)] =
+               begin(analyse(std::move(*program), pool_), NodeId{}, true, static_cast<std::uint32_t>(text.size()));
 }
 
-ExprId CompositeLanguage::begin(std::vector<AnalysedNode>&& components, std::uint32_t root, bool single, std::uint32_t reach) {
+ExprId CompositeLanguage::begin(IdVector<NodeId, AnalysedNode>&& components, NodeId root, bool single, std::uint32_t reach) {
     bytes_ += components.size() * sizeof(AnalysedNode);
     const std::uint32_t values = single ? 1 : Counted(components, pool_).at_least(root);
     const auto number = static_cast<std::uint32_t>(machines_.size());

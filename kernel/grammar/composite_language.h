@@ -20,7 +20,9 @@
 #include <vector>
 
 #include "guideway/base/byte_set.h"
+#include "guideway/base/id.h"
 #include "guideway/base/intern_table.h"
+#include "guideway/grammar/readings.h"
 #include "guideway/regex/expr_pool.h"
 #include "guideway/regex/external_language.h"
 
@@ -40,7 +42,7 @@ public:
     static CompositeLanguage& of(ExprPool& pool);
 
     // The expression of an analysed grammar (machine.h).
-    ExprId start(std::vector<AnalysedNode>&& components, std::uint32_t root);
+    ExprId start(IdVector<NodeId, AnalysedNode>&& components, NodeId root);
     // The same for a grammar that is analysed when the expression is first used. The length of a shortest text, the possible first
     // bytes, and the number of digits that its numbers distinguish must be known before.
     using Build = std::function<AnalysedGrammar()>;
@@ -86,7 +88,7 @@ private:
     std::span<const Config> held(std::uint32_t state) const;
     Machine& machine_of(std::uint32_t number);
     bool is_late_start(std::uint32_t state) const { return machines_[states_[state].machine].start == state; }
-    ExprId begin(std::vector<AnalysedNode>&& components, std::uint32_t root, bool single, std::uint32_t reach);
+    ExprId begin(IdVector<NodeId, AnalysedNode>&& components, NodeId root, bool single, std::uint32_t reach);
     ExprId intern(std::uint32_t machine, const std::vector<Config>& configs);
     void count_stored(std::uint32_t machine);
 

@@ -38,17 +38,17 @@ public:
     explicit Overlaps(const AnalysedNodes& nodes) : nodes_(nodes) {}
 
     bool within_themselves() {
-        std::vector<std::uint32_t> wide;
-        for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+        std::vector<NodeId> wide;
+        for (const NodeId i : nodes_.ids())
             if (nodes_[i].kind == NodeKind::alternative && nodes_[i].parts.size() > 1 && is_wide(i)) wide.push_back(i);
-        for (std::uint32_t i : wide)
+        for (const NodeId i : wide)
             if (reaches_itself(i)) return true;
         return false;
     }
 
 private:
     // Whether a value can be one of two objects, or one of two arrays.
-    bool is_wide(std::uint32_t start) {
+    bool is_wide(NodeId start) {
         std::size_t objects = 0, arrays = 0;
         begin();
         for (todo_.assign(1, start); !todo_.empty();) {
@@ -57,16 +57,16 @@ private:
             arrays += c.kind == NodeKind::array;
             if (objects > 1 || arrays > 1) return true;
             if (c.kind == NodeKind::alternative)
-                for (std::uint32_t part : c.parts) add(part);
+                for (NodeId part : c.parts) add(part);
         }
         return false;
     }
 
-    bool reaches_itself(std::uint32_t start) {
+    bool reaches_itself(NodeId start) {
         begin();
         for (todo_.assign(1, start); !todo_.empty();) {
             bool found = false;
-            each_child(nodes_[take()], [&](std::uint32_t child) {
+            each_child(nodes_[take()], [&](NodeId child) {
                 found |= child == start;
                 add(child);
             });
@@ -76,18 +76,18 @@ private:
     }
 
     void begin() { seen_.assign(nodes_.size(), 0); }
-    std::uint32_t take() {
-        const std::uint32_t node = todo_.back();
+    NodeId take() {
+        const NodeId node = todo_.back();
         todo_.pop_back();
         return node;
     }
-    void add(std::uint32_t node) {
+    void add(NodeId node) {
         if (!std::exchange(seen_[node], 1)) todo_.push_back(node);
     }
 
     const AnalysedNodes& nodes_;
-    std::vector<std::uint8_t> seen_;
-    std::vector<std::uint32_t> todo_;
+    IdVector<NodeId, std::uint8_t> seen_;
+    std::vector<NodeId> todo_;
 };
 
 // The number of objects, or arrays, of a grammar that can be read at the same time in one text: alternatives add up, nestings
@@ -96,13 +96,13 @@ class Widths {
 public:
     explicit Widths(const AnalysedNodes& nodes) : nodes_(nodes), widths_(nodes.size()), seen_(nodes.size()) {}
 
-    std::uint32_t of(std::uint32_t root) {
-        std::vector<std::uint32_t> todo{root};
+    std::uint32_t of(NodeId root) {
+        std::vector<NodeId> todo{root};
         while (!todo.empty()) {
-            const std::uint32_t node = todo.back();
+            const NodeId node = todo.back();
             if (seen_[node] == kUnseen) {
                 seen_[node] = kEntered;
-                each_child(nodes_[node], [&](std::uint32_t child) {
+                each_child(nodes_[node], [&](NodeId child) {
                     if (seen_[child] == kUnseen) todo.push_back(child);
                 });
                 continue;
@@ -139,7 +139,7 @@ private:
         inside = std::max(inside, of_value(c.rest));
         if (c.kind == NodeKind::object) made.objects = inside;
         else if (c.kind == NodeKind::array) made.arrays = inside;
-        for (std::uint32_t part : c.parts) {
+        for (NodeId part : c.parts) {
             const Width& one = widths_[part];
             if (c.kind == NodeKind::alternative) add(made, one);
             else made = {std::max(made.objects, one.objects), std::max(made.arrays, one.arrays)};
@@ -148,40 +148,46 @@ private:
     }
 
     const AnalysedNodes& nodes_;
-    std::vector<Width> widths_;
-    std::vector<Seen> seen_;
+    IdVector<NodeId, Width> widths_;
+    IdVector<NodeId, Seen> seen_;
 };
 
 }  // namespace
 
-Gss::Gss(MachineCore& core, Machine& machine, std::uint32_t root) : core_(core), machine_(machine) {
-    used_ = visit_parts(core_.components, false, [](std::uint32_t) {}) || Overlaps(core_.components).within_themselves() ||
+Gss::Gss(MachineCore& core, Machine& machine, NodeId root) : core_(core), machine_(machine) {
+    used_ = visit_parts(core_.components, false, [](NodeId) {}) || Overlaps(core_.components).within_themselves() ||
             Widths(core_.components).of(root) > core_.limits.max_heads / kMostOfHeads;
     if (!used_) return;
-    visit_parts(core_.components, true, [&](std::uint32_t node) { ranked_.push_back(node); });
+    visit_parts(core_.components, true, [&](NodeId node) { ranked_.push_back(node); });
     std::ranges::reverse(ranked_);
     topological_rank_.resize(core_.components.size());
     for (std::uint32_t i = 0; i < ranked_.size(); ++i) topological_rank_[ranked_[i]] = i;
     scheduled_.resize(core_.components.size());
 }
 
+Register Gss::record_of(const std::vector<FrameId>& frames) {
+    std::vector<std::uint32_t> words;
+    for (const FrameId frame : frames) words.push_back(raw(frame));
+    return core_.records.intern(words);
+}
+
 // The frame that unites all of these. Frames that differ only in their predecessors are merged above the united
 // predecessors, recursively: stacks such as rrrP, rrP, rP of an ambiguous grammar stay linear instead of quadratic.
-std::uint32_t Gss::unite(const std::vector<std::uint32_t>& frames, unsigned depth) {
+FrameId Gss::unite(const std::vector<FrameId>& frames, unsigned depth) {
     if (frames.size() == 1) return frames[0];
-    std::vector<std::uint32_t> all;
-    for (std::uint32_t frame : frames) core_.members(frame, all);
+    std::vector<FrameId> all;
+    for (FrameId frame : frames) core_.members(frame, all);
     core_.pool.fuel().spend(4 * all.size());
     sort_unique(all);
     if (all.size() == 1) return all[0];
     if (all.size() > core_.limits.max_parents)
         throw over_limit(core_.limits.max_parents, "different parser stacks at the same time", "make the grammar less ambiguous");
-    const std::uint32_t record = core_.records.intern(all);
+    const Register record = record_of(all);
     if (const auto known = gss_node_ids_.find(record); known != gss_node_ids_.end()) return known->second;
     if (depth == 0) factored_ = 0;
     if (depth < kMaxFactored && ++factored_ < kMaxFactored) {
-        std::sort(all.begin(), all.end(), [&](std::uint32_t a, std::uint32_t b) { return core_.frames[a] < core_.frames[b]; });
-        std::vector<std::uint32_t> made, below;
+        std::sort(all.begin(), all.end(), [&](FrameId a, FrameId b) { return core_.frames[a] < core_.frames[b]; });
+        std::vector<FrameId> made, below;
         for (std::size_t i = 0; i < all.size();) {
             Config at = core_.frames[all[i]];
             const std::size_t first = i;
@@ -200,34 +206,34 @@ std::uint32_t Gss::unite(const std::vector<std::uint32_t>& frames, unsigned dept
         all.swap(made);
     }
     const auto count = static_cast<std::uint32_t>(all.size());
-    const std::uint32_t id = count == 1 ? all[0] : core_.push({kGssNode, core_.records.intern(all), count, 0});
+    const FrameId id = count == 1 ? all[0] : core_.push({kGssNode, NodeState{count}, record_of(all), kBottom});
     gss_node_ids_.emplace(record, id);
     return id;
 }
 
-void Gss::enter(std::uint32_t node, std::uint32_t frame, Configs& out) {
+void Gss::enter(NodeId node, FrameId frame, Configs& out) {
     schedule(node, frame, -1);
     enter_scheduled(-1, out);
 }
 
-void Gss::resume(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
+void Gss::resume(FrameId frame, ReadText read_text, Configs& out) {
     continue_at(frame, read_text, out);
     enter_scheduled(-1, out);
 }
 
 // Adds the configurations that continue at a frame: rests of sequences to `sequences_`, others, which need not be entered, to `out`.
-void Gss::continue_at(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
-    const auto one = [&](std::uint32_t id) {
+void Gss::continue_at(FrameId frame, ReadText read_text, Configs& out) {
+    const auto one = [&](FrameId id) {
         const Config& at = core_.frames[id];
         if (core_.is_sequence(at)) sequences_.push_back(at);
         else machine_.resume_entry(id, out, read_text);
     };
     try {
         if (core_.frames[frame].node != kGssNode) return one(frame);
-        std::vector<std::uint32_t> all;
+        std::vector<FrameId> all;
         core_.members(frame, all);
         core_.pool.fuel().spend(4 * all.size());
-        for (std::uint32_t id : all) one(id);
+        for (const FrameId id : all) one(id);
     } catch (...) {  // the next call must begin without pending work
         sequences_.clear();
         throw;
@@ -235,7 +241,7 @@ void Gss::continue_at(std::uint32_t frame, std::uint32_t read_text, Configs& out
 }
 
 // Adds a node to the worklist, to be entered above a frame, if it can begin with the byte (-1: any).
-void Gss::schedule(std::uint32_t node, std::uint32_t frame, int byte) {
+void Gss::schedule(NodeId node, FrameId frame, int byte) {
     const AnalysedNode& c = core_.components[node];
     if (byte >= 0 && !c.nullable && !c.first.contains(static_cast<std::uint8_t>(byte))) return;
     auto& frames = scheduled_[topological_rank_[node]];
@@ -246,9 +252,9 @@ void Gss::schedule(std::uint32_t node, std::uint32_t frame, int byte) {
     frames.push_back(frame);
 }
 
-void Gss::schedule_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame, int byte) {
+void Gss::schedule_part(NodeId node, std::uint32_t part, FrameId frame, int byte) {
     const AnalysedNode& c = core_.components[node];
-    schedule(c.parts[part], part + 1 == c.parts.size() ? frame : core_.push({node, part + 1, 0, frame}), byte);
+    schedule(c.parts[part], part + 1 == c.parts.size() ? frame : core_.push({node, NodeState{part + 1}, {}, frame}), byte);
 }
 
 // Sequences that continue with the same part continue above one frame.
@@ -256,17 +262,17 @@ void Gss::schedule_sequences(int byte) {
     if (sequences_.size() == 1) {
         const Config at = sequences_[0];
         sequences_.clear();
-        return schedule_part(at.node, at.state, at.parent, byte);
+        return schedule_part(at.node, raw(at.state), at.parent, byte);
     }
     Configs ended;
     ended.swap(sequences_);
     sort_unique(ended);
-    std::vector<std::uint32_t> frames;
+    std::vector<FrameId> frames;
     for (std::size_t i = 0; i < ended.size();) {
         const Config at = ended[i];
         frames.clear();
         for (; i < ended.size() && ended[i].node == at.node && ended[i].state == at.state; ++i) frames.push_back(ended[i].parent);
-        schedule_part(at.node, at.state, unite(frames), byte);
+        schedule_part(at.node, raw(at.state), unite(frames), byte);
     }
 }
 
@@ -274,31 +280,33 @@ void Gss::schedule_sequences(int byte) {
 void Gss::enter_scheduled(int byte, Configs& out) {
     try {
         schedule_sequences(byte);
-        std::vector<std::uint32_t>& frames = scratch_.frames;
+        std::vector<FrameId>& frames = scratch_.frames;
         while (!worklist_.empty()) {
             core_.pool.fuel().spend(kTurnWork);
             std::pop_heap(worklist_.begin(), worklist_.end(), std::greater<>());
-            const std::uint32_t rank = worklist_.back(), node = ranked_[rank];
+            const std::uint32_t rank = worklist_.back();
+            const NodeId node = ranked_[rank];
             worklist_.pop_back();
             frames.clear();
             frames.swap(scheduled_[rank]);
-            const std::uint32_t frame = unite(frames);
+            const FrameId frame = unite(frames);
             const AnalysedNode& c = core_.components[node];
             switch (c.kind) {
                 case NodeKind::leaf:
                     if (c.expr == kEmpty) continue_at(frame, ReadTexts::kUnknown, out);
-                    else if (core_.pool.emptiness.is_nonempty(c.expr)) out.push_back({node, c.expr, 0, frame});
+                    else if (core_.pool.emptiness.is_nonempty(c.expr))
+                        out.push_back(Config::at_leaf(node, c.expr, ReadTexts::kUnknown, frame));
                     break;
                 case NodeKind::sequence:
                     if (c.parts.empty()) continue_at(frame, ReadTexts::kUnknown, out);
                     else schedule_part(node, 0, frame, byte);
                     break;
                 case NodeKind::alternative:
-                    for (std::uint32_t part : c.parts) schedule(part, frame, byte);
+                    for (const NodeId part : c.parts) schedule(part, frame, byte);
                     break;
                 case NodeKind::number: break;
                 case NodeKind::object:
-                case NodeKind::array: out.push_back({node, phase_state(Phase::open), 0, frame}); break;
+                case NodeKind::array: out.push_back({node, phase_state(Phase::open), {}, frame}); break;
             }
             if (!sequences_.empty()) schedule_sequences(byte);
             core_.check_heads(out.size(), node);
@@ -315,7 +323,7 @@ void Gss::enter_scheduled(int byte, Configs& out) {
 void Gss::join(Configs& configs) {
     if (configs.size() < 2) return;
     std::sort(configs.begin(), configs.end());
-    std::vector<std::uint32_t> frames;
+    std::vector<FrameId> frames;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < configs.size(); ++kept) {
         Config at = configs[i];
@@ -328,8 +336,8 @@ void Gss::join(Configs& configs) {
     configs.resize(kept);
 }
 
-void Gss::resume_all(const std::vector<std::uint32_t>& frames, Configs& out) {
-    for (std::uint32_t frame : frames) continue_at(frame, ReadTexts::kUnknown, out);
+void Gss::resume_all(const std::vector<FrameId>& frames, Configs& out) {
+    for (FrameId frame : frames) continue_at(frame, ReadTexts::kUnknown, out);
     enter_scheduled(-1, out);
     join(out);
 }
@@ -351,11 +359,11 @@ Outcome Gss::step(const Configs& from, std::uint8_t byte, Configs& out) {
     std::optional<Deferring> deferring(defers_);
     auto take = [&](const Config& c) {
         if (!core_.is_leaf(c)) return machine_.step(c, byte, out, outcome);
-        const ExprId next = core_.pool.dfa.derivative(c.state, byte);
+        const ExprId next = core_.pool.dfa.derivative(c.expr(), byte);
         if (next == kNone) return;
-        const std::uint32_t read_text = core_.read_texts.push(c.regs, {reinterpret_cast<const char*>(&byte), 1});
+        const ReadText read_text = core_.read_texts.push(c.read_text(), {reinterpret_cast<const char*>(&byte), 1});
         if (next == kEmpty) after.emplace_back(c.parent, read_text);
-        else out.push_back({c.node, next, read_text, c.parent});
+        else out.push_back(Config::at_leaf(c.node, next, read_text, c.parent));
     };
     core_.pool.fuel().spend(kTurnWork * from.size());
     for (const Config& c : from) {
@@ -364,8 +372,8 @@ Outcome Gss::step(const Configs& from, std::uint8_t byte, Configs& out) {
             continue;
         }
         take(c);
-        if (core_.is_leaf(c) && core_.pool[c.state].nullable && core_.components[c.node].follow.contains(byte))
-            before.emplace_back(c.parent, c.regs);
+        if (core_.is_leaf(c) && core_.pool[c.expr()].nullable && core_.components[c.node].follow.contains(byte))
+            before.emplace_back(c.parent, c.read_text());
     }
     if (!before.empty() || !waiting.empty()) {
         entered.clear();
@@ -374,7 +382,7 @@ Outcome Gss::step(const Configs& from, std::uint8_t byte, Configs& out) {
         enter_scheduled(byte, entered);
         join(entered);
         for (const Config& c : entered) {
-            if (core_.is_leaf(c) && !core_.pool[c.state].nullable) take(c);
+            if (core_.is_leaf(c) && !core_.pool[c.expr()].nullable) take(c);
             else machine_.step(c, byte, out, outcome);
         }
     }
@@ -400,15 +408,15 @@ void Gss::enter_rest(const Config& c, Configs& out) {
 
 bool Gss::may_skip_rest(const Config& c) const {
     const auto& parts = core_.components[c.node].parts;
-    return std::all_of(parts.begin() + c.state, parts.end(), [&](std::uint32_t part) { return core_.components[part].nullable; });
+    return std::all_of(parts.begin() + raw(c.state), parts.end(), [&](NodeId part) { return core_.components[part].nullable; });
 }
 
 // Whether the text may end at this frame: all that follows it can be empty.
-bool Gss::may_end_at(std::uint32_t frame) {
-    std::vector<std::uint32_t> todo, seen;
+bool Gss::may_end_at(FrameId frame) {
+    std::vector<FrameId> todo, seen;
     core_.members(frame, todo);
     while (!todo.empty()) {
-        const std::uint32_t id = todo.back();
+        const FrameId id = todo.back();
         todo.pop_back();
         core_.pool.fuel().spend(1 + seen.size() / 4);
         if (std::find(seen.begin(), seen.end(), id) != seen.end()) continue;

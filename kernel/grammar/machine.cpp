@@ -16,22 +16,22 @@ constexpr std::uint64_t kStepWork = 5;  // units of work for a configuration
 
 }  // namespace
 
-Machine::Machine(AnalysedNodes components, std::uint32_t root, ExprPool& pool, MachineTables& tables, MachineLimits limits)
+Machine::Machine(AnalysedNodes components, NodeId root, ExprPool& pool, MachineTables& tables, MachineLimits limits)
     : core_(std::move(components), pool, tables, limits), root_(root), object_rules_(core_), object_steps_(core_, *this, object_rules_),
       arrays_(core_, *this), gss_(core_, *this, root) {
-    for (std::uint32_t i = 0; i < size(); ++i)
+    for (const NodeId i : core_.components.ids())
         cost_is_upper_bound_ |= (component(i).bounded && !component(i).open_leaf.empty()) || component(i).unique;
 }
 
 void Machine::start(Configs& out) {
-    if (!gss_.used()) return enter({root_, 0, 0, kBottom}, out);
+    if (!gss_.used()) return enter({root_, {}, {}, kBottom}, out);
     gss_.enter(root_, kBottom, out);
 }
 
 void Machine::enter(Config start, Configs& out) {
     entering_.assign(1, start);
     // As `resume`, but iterative: a sequence may have any number of empty parts.
-    auto end = [&](std::uint32_t frame) {
+    auto end = [&](FrameId frame) {
         const Config& at = core_.frames[frame];
         (core_.is_sequence(at) ? entering_ : out).push_back(at);
     };
@@ -43,34 +43,35 @@ void Machine::enter(Config start, Configs& out) {
         switch (c.kind) {
             case NodeKind::leaf:
                 if (c.expr == kEmpty) end(at.parent);
-                else if (core_.pool.emptiness.is_nonempty(c.expr)) out.push_back({at.node, c.expr, 0, at.parent});
+                else if (core_.pool.emptiness.is_nonempty(c.expr))
+                    out.push_back(Config::at_leaf(at.node, c.expr, ReadTexts::kUnknown, at.parent));
                 break;
             case NodeKind::sequence: {
-                const std::uint32_t i = at.state;
+                const std::uint32_t i = raw(at.state);
                 if (i == c.parts.size()) end(at.parent);
                 else
                     entering_.push_back(
-                        {c.parts[i], 0, 0, i + 1 == c.parts.size() ? at.parent : core_.push({at.node, i + 1, 0, at.parent})});
+                        {c.parts[i], {}, {}, i + 1 == c.parts.size() ? at.parent : core_.push({at.node, NodeState{i + 1}, {}, at.parent})});
                 break;
             }
             case NodeKind::alternative:
-                for (std::size_t i = c.parts.size(); i-- > 0;) entering_.push_back({c.parts[i], 0, 0, at.parent});
+                for (std::size_t i = c.parts.size(); i-- > 0;) entering_.push_back({c.parts[i], {}, {}, at.parent});
                 break;
             case NodeKind::number: break;
             case NodeKind::object:
-            case NodeKind::array: out.push_back({at.node, phase_state(Phase::open), 0, at.parent}); break;
+            case NodeKind::array: out.push_back({at.node, phase_state(Phase::open), {}, at.parent}); break;
         }
         core_.check_heads(out.size(), at.node);
     }
 }
 
-void Machine::resume(std::uint32_t frame, Configs& out, std::uint32_t read_text) {
+void Machine::resume(FrameId frame, Configs& out, ReadText read_text) {
     if (gss_.used()) return gss_.resume(frame, read_text, out);
     if (core_.is_sequence(core_.frames[frame])) enter(core_.frames[frame], out);
     else resume_entry(frame, out, read_text);
 }
 
-void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t read_text) {
+void Machine::resume_entry(FrameId frame, Configs& out, ReadText read_text) {
     const Config at = core_.frames[frame];
     if (at.node != kDone && phase_of(at.state) == Phase::below_leaf) {
         const AnalysedNode& k = core_.components[at.node];
@@ -82,16 +83,16 @@ void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t read
 }
 
 void Machine::leaf_becomes(const Config& c, ExprId state, std::string_view read, Configs& out) {
-    const std::uint32_t read_text = core_.read_texts.push(c.regs, read);
+    const ReadText read_text = core_.read_texts.push(c.read_text(), read);
     if (core_.read_texts.size() > core_.limits.max_frames)
-        throw over_limit(core_.limits.max_frames, "different texts of keys or items", "use shorter keys or unique items", c.node);
+        throw over_limit(core_.limits.max_frames, "different texts of keys or items", "use shorter keys or unique items", raw(c.node));
     if (state == kEmpty) resume(c.parent, out, read_text);
-    else out.push_back({c.node, state, read_text, c.parent});
+    else out.push_back(Config::at_leaf(c.node, state, read_text, c.parent));
 }
 
 // The state of a leaf after a text; kNone: there is none; kUnknownExpr: the leaf may end inside the text.
 ExprId Machine::leaf_after(const Config& c, std::string_view text) {
-    ExprId state = c.state;
+    ExprId state = c.expr();
     if (core_.pool[state].op == Op::strings || (core_.pool[state].rowless && ends_in(core_.pool, state, '"')))
         return core_.pool.dfa.derivative_by(state, text);
     const ByteSet& follow = core_.components[c.node].follow;
@@ -109,14 +110,13 @@ bool Machine::step_inside(Configs& configs, std::string_view text) {
         const bool leaf = core_.is_leaf(c);
         const bool in_fixed_key =
             !leaf && c.node != kDone && core_.components[c.node].kind == NodeKind::object && phase_of(c.state) == Phase::key;
-        if (!leaf && !(in_fixed_key && core_.pool[rest_of(c.state)].op == Op::strings)) return false;
-        const ExprId next = leaf ? leaf_after(c, text) : core_.pool.dfa.derivative_by(rest_of(c.state), text);
+        if (!leaf && !(in_fixed_key && core_.pool[keys_of(c.state)].op == Op::strings)) return false;
+        const ExprId next = leaf ? leaf_after(c, text) : core_.pool.dfa.derivative_by(keys_of(c.state), text);
         if (next == kUnknownExpr || next == kEmpty) return false;
         if (next == kNone) continue;
         if (leaf) leaf_becomes(c, next, text, made);
         else if (core_.pool[next].nullable) return false;
-        else if (object_steps_.is_key_prefix(c, rest_of(c.state), next))
-            made.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
+        else if (object_steps_.is_key_prefix(c, keys_of(c.state), next)) made.push_back({c.node, key_state(next), c.regs, c.parent});
     }
     if (made.size() > 1) sort_unique(made);
     configs.swap(made);
@@ -125,8 +125,8 @@ bool Machine::step_inside(Configs& configs, std::string_view text) {
 
 void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcome& outcome) {
     if (core_.is_leaf(config)) {  // the common case needs no list
-        const ExprId next = core_.pool.dfa.derivative(config.state, byte);
-        if (!core_.pool[config.state].nullable || !core_.components[config.node].follow.contains(byte)) {
+        const ExprId next = core_.pool.dfa.derivative(config.expr(), byte);
+        if (!core_.pool[config.expr()].nullable || !core_.components[config.node].follow.contains(byte)) {
             if (next != kNone) leaf_becomes(config, next, {reinterpret_cast<const char*>(&byte), 1}, out);
             return;
         }
@@ -151,9 +151,9 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
         }
         switch (core_.components[c.node].kind) {
             case NodeKind::leaf: {
-                const ExprId next = core_.pool.dfa.derivative(c.state, byte);
+                const ExprId next = core_.pool.dfa.derivative(c.expr(), byte);
                 if (next != kNone) leaf_becomes(c, next, {reinterpret_cast<const char*>(&byte), 1}, out);
-                if (core_.pool[c.state].nullable && core_.components[c.node].follow.contains(byte)) resume(c.parent, todo, c.regs);
+                if (core_.pool[c.expr()].nullable && core_.components[c.node].follow.contains(byte)) resume(c.parent, todo, c.read_text());
                 break;
             }
             case NodeKind::object: object_steps_.step(c, byte, out, todo, outcome); break;
@@ -166,7 +166,7 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
     todo.swap(todo_);
 }
 
-bool is_spaced(const AnalysedNode& k, std::uint32_t state) {
+bool is_spaced(const AnalysedNode& k, NodeState state) {
     if ((k.kind != NodeKind::object && k.kind != NodeKind::array) || !k.punctuation->space) return false;
     for (const std::string* text : {&k.punctuation->open, &k.punctuation->comma, &k.punctuation->colon, &k.punctuation->close})
         if (is_space(byte_at(*text, 0))) return false;
@@ -195,12 +195,12 @@ ByteSet Machine::begins(const Config& c) {
     if (c.node == kDone) return made;
     const AnalysedNode& k = core_.components[c.node];
     if (k.kind == NodeKind::leaf) {
-        made = core_.pool.dfa.first(c.state);
-        if (core_.pool[c.state].nullable) made |= k.follow;
+        made = core_.pool.dfa.first(c.expr());
+        if (core_.pool[c.expr()].nullable) made |= k.follow;
         return made;
     }
     if (k.kind == NodeKind::sequence) {
-        for (std::size_t i = c.state; i < k.parts.size(); ++i) {
+        for (std::size_t i = raw(c.state); i < k.parts.size(); ++i) {
             made |= core_.components[k.parts[i]].first;
             if (!core_.components[k.parts[i]].nullable) return made;
         }
@@ -214,7 +214,7 @@ ByteSet Machine::begins(const Config& c) {
         switch (phase_of(c.state)) {
             case Phase::open: return ByteSet::range(byte_at(punctuation.open, rest), byte_at(punctuation.open, rest));
             case Phase::first: made.insert(byte_at(punctuation.close, 0)); return made;
-            case Phase::key: return core_.pool.dfa.first(rest);
+            case Phase::key: return core_.pool.dfa.first(keys_of(c.state));
             case Phase::colon: made.insert(byte_at(punctuation.colon, colon_bytes_read(c.state))); return made;
             case Phase::gap:
             case Phase::value: return made;
@@ -231,17 +231,17 @@ ByteSet Machine::begins(const Config& c) {
 }
 
 // Whether the result of a key or item depends on its text: it may be a text that a shortest completion uses.
-bool Machine::is_text_relevant(std::uint32_t frame, std::uint32_t read_text, std::uint32_t further) {
+bool Machine::is_text_relevant(FrameId frame, ReadText read_text, std::uint32_t further) {
     const Config at = core_.frames[frame];
     if (at.node == kGssNode || at.node == kDone || phase_of(at.state) != Phase::below_leaf) return true;
     auto found = watched_.find(frame);
     if (found == watched_.end()) {
         const bool keys = core_.components[at.node].kind == NodeKind::object;
-        const std::uint32_t watched = keys ? object_rules_.watched_keys(at, further) : arrays_.watched_items(at, further);
+        const ValueSet watched = keys ? object_rules_.watched_keys(at, further) : arrays_.watched_items(at, further);
         if (watched_.size() >= MachineCore::kMostKept) watched_.clear();
         found = watched_.emplace(frame, watched).first;
     }
-    if (found->second == kAllTexts) return true;
+    if (found->second == UsedValues::kAllTexts) return true;
     const std::string text = core_.read_texts.text(read_text);
     ExprId state = core_.used_values.expr(found->second);
     for (auto b = text.begin(); state != kNone && b != text.end(); ++b)
@@ -254,8 +254,8 @@ bool Machine::is_text_relevant(std::uint32_t frame, std::uint32_t read_text, std
 void Machine::drop_irrelevant_texts(Configs& configs, std::uint32_t further) {
     bool changed = false;
     for (Config& c : configs) {
-        if (c.regs <= ReadTexts::kIrrelevant || !core_.is_leaf(c) || is_text_relevant(c.parent, c.regs, further)) continue;
-        c.regs = ReadTexts::kIrrelevant;
+        if (!core_.is_leaf(c) || c.read_text() <= ReadTexts::kIrrelevant || is_text_relevant(c.parent, c.read_text(), further)) continue;
+        c.set_read_text(ReadTexts::kIrrelevant);
         changed = true;
     }
     if (!changed || configs.size() == 1) return;
@@ -267,7 +267,7 @@ Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) 
     out.clear();
     Outcome outcome;
     core_.pool.fuel().spend(kStepWork * from.size());
-    for (const Config& c : from) at_node(c.node, [&] { step(c, byte, out, outcome); });
+    for (const Config& c : from) at_node(raw(c.node), [&] { step(c, byte, out, outcome); });
     if (std::ranges::adjacent_find(out, std::greater_equal<>()) != out.end()) sort_unique(out);
     return outcome;
 }
@@ -275,11 +275,11 @@ Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) 
 bool Machine::accepting(const Config& config) {
     if (gss_.used()) {
         const bool done =
-            core_.is_leaf(config) ? core_.pool[config.state].nullable : core_.is_sequence(config) && gss_.may_skip_rest(config);
+            core_.is_leaf(config) ? core_.pool[config.expr()].nullable : core_.is_sequence(config) && gss_.may_skip_rest(config);
         return config.node == kDone || (done && gss_.may_end_at(config.parent));
     }
     if (config.node == kDone) return true;
-    if (!core_.is_leaf(config) || !core_.pool[config.state].nullable) return false;  // nearly always
+    if (!core_.is_leaf(config) || !core_.pool[config.expr()].nullable) return false;  // nearly always
     Configs todo{config};
     VisitedSet visited;
     while (!todo.empty()) {
@@ -287,7 +287,7 @@ bool Machine::accepting(const Config& config) {
         todo.pop_back();
         if (visited.repeats(c)) continue;
         if (c.node == kDone) return true;
-        if (core_.is_leaf(c) && core_.pool[c.state].nullable) resume(c.parent, todo, c.regs);
+        if (core_.is_leaf(c) && core_.pool[c.expr()].nullable) resume(c.parent, todo, c.read_text());
     }
     return false;
 }
@@ -296,28 +296,28 @@ std::uint32_t Machine::local_cost(const Config& c) {
     if (c.node == kDone) return 0;
     const AnalysedNode& k = core_.components[c.node];
     switch (k.kind) {
-        case NodeKind::leaf: return core_.pool.emptiness.shortest(c.state);
-        case NodeKind::sequence: return k.tail_cost[c.state];
+        case NodeKind::leaf: return core_.pool.emptiness.shortest(c.expr());
+        case NodeKind::sequence: return k.tail_cost[raw(c.state)];
         case NodeKind::object: return object_rules_.cost(c);
         case NodeKind::array: return arrays_.cost(c);
         default: return k.cost;
     }
 }
 
-std::uint32_t Machine::frame_cost(std::uint32_t id) {
+std::uint32_t Machine::frame_cost(FrameId id) {
     auto& costs = core_.tables.costs;
     costs.resize(core_.frames.size(), kUnknownCost);
     costs[kBottom] = 0;
     if (costs[id] != kUnknownCost) return costs[id];
-    std::vector<std::uint32_t> unknown{id}, below;
+    std::vector<FrameId> unknown{id}, below;
     while (!unknown.empty()) {
-        const std::uint32_t at = unknown.back();
+        const FrameId at = unknown.back();
         const Config frame = core_.frames[at];
         const std::size_t before = unknown.size();
         std::uint32_t least = kInfinite;
         below.clear();
         if (costs[at] == kUnknownCost) core_.members(frame.node == kGssNode ? at : frame.parent, below);
-        for (std::uint32_t one : below) {
+        for (const FrameId one : below) {
             if (costs[one] == kUnknownCost) unknown.push_back(one);
             else least = std::min(least, costs[one]);
         }
@@ -346,7 +346,7 @@ std::uint32_t Machine::cheapest(const Configs& configs, Configs& out) {
         least = std::min(least, all);
     }
     for (Config& c : out)
-        if (core_.is_leaf(c)) c.state = cheapest_alternatives(core_.pool, c.state);
+        if (core_.is_leaf(c)) c.set_expr(cheapest_alternatives(core_.pool, c.expr()));
     return least;
 }
 
@@ -364,8 +364,8 @@ int Machine::best_byte(const Configs& configs) {
         int byte = -1;
         const NodeKind kind = core_.components[c.node].kind;
         if (kind == NodeKind::leaf) {
-            if (core_.pool.emptiness.shortest(c.state) == 0) resume(c.parent, todo, c.regs);
-            else byte = core_.pool.dfa.best_byte(c.state);
+            if (core_.pool.emptiness.shortest(c.expr()) == 0) resume(c.parent, todo, c.read_text());
+            else byte = core_.pool.dfa.best_byte(c.expr());
         } else if (kind == NodeKind::sequence) gss_.enter_rest(c, todo);
         else if (kind == NodeKind::object) byte = object_steps_.best_byte(c, todo);
         else if (kind == NodeKind::array) byte = arrays_.best_byte(c, todo);

@@ -34,12 +34,12 @@ namespace guideway {
 
 // Whether a configuration of a node is at a place where white space can be read, and changes nothing but that values or keys can
 // begin after it.
-bool is_spaced(const AnalysedNode& k, std::uint32_t state);
+bool is_spaced(const AnalysedNode& k, NodeState state);
 
 class Machine {
 public:
     // `tables` must outlive the machine; they can be emptied between two calls.
-    Machine(AnalysedNodes components, std::uint32_t root, ExprPool& pool, MachineTables& tables, MachineLimits limits = {});
+    Machine(AnalysedNodes components, NodeId root, ExprPool& pool, MachineTables& tables, MachineLimits limits = {});
     Machine(const Machine&) = delete;  // its members have references to it
 
     void start(Configs& out);
@@ -49,16 +49,16 @@ public:
     // Steps in place by a byte that stays in a leaf whose text is not recorded. Returns false in other cases; then nothing has
     // changed.
     bool step_within(Config& c, std::uint8_t byte) {
-        if (!core_.is_leaf(c) || (c.regs != ReadTexts::kUnknown && c.regs != ReadTexts::kIrrelevant)) return false;
-        const ExprId next = core_.pool.dfa.derivative(c.state, byte);
-        if (next <= kEmpty || (core_.pool[c.state].nullable && core_.components[c.node].follow.contains(byte))) return false;
-        c.state = next;
+        if (!core_.is_leaf(c) || (c.read_text() != ReadTexts::kUnknown && c.read_text() != ReadTexts::kIrrelevant)) return false;
+        const ExprId next = core_.pool.dfa.derivative(c.expr(), byte);
+        if (next <= kEmpty || (core_.pool[c.expr()].nullable && core_.components[c.node].follow.contains(byte))) return false;
+        c.set_expr(next);
         return true;
     }
     // Whether `step_inside` may be called (not in grammars that share stacks) and is faster: for a single leaf whose state has a row
     // (lazy_dfa.h), `step_within` is as fast.
     bool may_step_inside(const Configs& configs) const {
-        return !gss_.used() && (configs.size() != 1 || !core_.is_leaf(configs[0]) || core_.pool[configs[0].state].rowless);
+        return !gss_.used() && (configs.size() != 1 || !core_.is_leaf(configs[0]) || core_.pool[configs[0].expr()].rowless);
     }
     // Needs `may_step_inside`. Steps by several bytes if every configuration stays inside a leaf or a fixed key, or has no
     // successor. Returns false in other cases; then nothing has changed.
@@ -69,23 +69,22 @@ public:
     // Whether the cost of a configuration may be larger than the length of its shortest completion, since costs do not use read texts.
     bool cost_is_upper_bound() const { return cost_is_upper_bound_; }
     // Adds the configurations that continue after the component above `frame` has ended. `read_text`: its text, if it is known.
-    void resume(std::uint32_t frame, Configs& out, std::uint32_t read_text = ReadTexts::kUnknown);
+    void resume(FrameId frame, Configs& out, ReadText read_text = ReadTexts::kUnknown);
     // The same for many frames, joined; in grammars that share stacks.
-    void resume_all(const std::vector<std::uint32_t>& frames, Configs& out) { gss_.resume_all(frames, out); }
+    void resume_all(const std::vector<FrameId>& frames, Configs& out) { gss_.resume_all(frames, out); }
     // For the parts of the machine. `resume_entry` is `resume` for a frame that is no sequence. `enter_after` adds the configurations
     // at the start of a value or item, after the byte of a step.
-    void resume_entry(std::uint32_t frame, Configs& out, std::uint32_t read_text);
-    void enter_after(std::uint32_t node, const Config& frame, Configs& out) {
+    void resume_entry(FrameId frame, Configs& out, ReadText read_text);
+    void enter_after(NodeId node, const Config& frame, Configs& out) {
         if (gss_.defers()) gss_.defer(node, push(frame));
-        else enter({node, 0, 0, push(frame)}, out);
+        else enter({node, {}, {}, push(frame)}, out);
     }
-    std::uint32_t size() const { return static_cast<std::uint32_t>(core_.components.size()); }
     // Whether the grammar shares stacks (gss.h).
     bool shares_stacks() const { return gss_.used(); }
     // The number of a frame; the frame of a number; the frames that one represents.
-    std::uint32_t push(const Config& frame) { return core_.push(frame); }
-    const Config& frame(std::uint32_t id) const { return core_.frames[id]; }
-    void members(std::uint32_t frame, std::vector<std::uint32_t>& out) { core_.members(frame, out); }
+    FrameId push(const Config& frame) { return core_.push(frame); }
+    const Config& frame(FrameId id) const { return core_.frames[id]; }
+    void members(FrameId frame, std::vector<FrameId>& out) { core_.members(frame, out); }
     bool accepting(const Config& config);
     // Bytes of the shortest text that completes it.
     std::uint32_t cost(const Config& config);
@@ -94,7 +93,8 @@ public:
     // The smallest byte that begins a shortest completion of the set; -1 if the text is complete or cannot be completed.
     int best_byte(const Configs& configs);
 
-    const AnalysedNode& component(std::uint32_t node) const { return core_.components[node]; }
+    const AnalysedNode& component(NodeId node) const { return core_.components[node]; }
+    auto nodes() const { return core_.components.ids(); }
     // Sets the ids of the components that it owns (`AnalysedNode::id`) at the first call: f(component) -> id.
     template <class F>
     void set_ids(F&& f) {
@@ -122,19 +122,19 @@ private:
     void enter(Config start, Configs& out);
     void leaf_becomes(const Config& c, ExprId state, std::string_view read, Configs& out);
     ExprId leaf_after(const Config& c, std::string_view text);
-    bool is_text_relevant(std::uint32_t frame, std::uint32_t read_text, std::uint32_t further);
+    bool is_text_relevant(FrameId frame, ReadText read_text, std::uint32_t further);
     std::uint32_t local_cost(const Config& c);
-    std::uint32_t frame_cost(std::uint32_t id);
+    std::uint32_t frame_cost(FrameId id);
 
     MachineCore core_;
-    std::uint32_t root_;
+    NodeId root_;
     bool cost_is_upper_bound_ = false, has_ids_ = false;
     ObjectRules object_rules_;
     ObjectSteps object_steps_;
     Arrays arrays_;
     Gss gss_;
-    // By frame: the set of texts for which `is_text_relevant` is true, or kAllTexts.
-    std::unordered_map<std::uint32_t, std::uint32_t> watched_;
+    // By frame: the set of texts for which `is_text_relevant` is true, or UsedValues::kAllTexts.
+    std::unordered_map<FrameId, ValueSet> watched_;
     Configs todo_, entering_, inside_;
 };
 

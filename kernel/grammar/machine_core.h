@@ -27,14 +27,14 @@ namespace guideway {
 // The fields of a configuration or frame, by the kind of its node:
 //
 //   node          state                                     regs
-//   leaf          the expression of the rest                the text read so far (ReadTexts); 0: not known
+//   leaf          the expression of the rest (`expr`)       the text read so far (`read_text`)
 //   sequence      number of the next part                   0
 //   alternative   not used
 //   object        phase_state(phase, rest), see below       where `direct`: a position (ordered) or the bits of the
 //                                                           properties read; else a record (CounterRecords)
 //   array         the same                                  where `direct`: the number of items; else a record
 //   kDone         0                                         0
-//   kGssNode      a record of the frames that it unites     their number
+//   kGssNode      number of frames that it unites           a record of these frames
 //
 // `parent` is the frame to return to, kBottom at the end. `rest` of an object or array, by phase:
 //
@@ -44,15 +44,30 @@ namespace guideway {
 //   below_leaf (frames)  label << 8; array: 0
 //   value, undecided     label; array: 0
 //   first, gap, after    0
+enum class NodeState : std::uint32_t {};
+enum class FrameId : std::uint32_t {};
+
 struct Config {
-    std::uint32_t node, state, regs, parent;
+    NodeId node;
+    NodeState state;
+    Register regs;
+    FrameId parent;
+
+    // Of a leaf.
+    static Config at_leaf(NodeId leaf, ExprId rest, ReadText text, FrameId frame) {
+        return {leaf, NodeState{raw(rest)}, Register{raw(text)}, frame};
+    }
+    ExprId expr() const { return ExprId{raw(state)}; }
+    ReadText read_text() const { return ReadText{raw(regs)}; }
+    void set_expr(ExprId rest) { state = NodeState{raw(rest)}; }
+    void set_read_text(ReadText text) { regs = Register{raw(text)}; }
     friend bool operator==(const Config&, const Config&) = default;
     friend auto operator<=>(const Config&, const Config&) = default;
 };
 
 struct ConfigHash {
     std::size_t operator()(const Config& c) const {
-        return static_cast<std::size_t>(mix(mix(std::uint64_t{c.node} << 32 | c.state, c.regs), c.parent));
+        return static_cast<std::size_t>(mix(mix(std::uint64_t{raw(c.node)} << 32 | raw(c.state), raw(c.regs)), raw(c.parent)));
     }
 };
 
@@ -66,8 +81,9 @@ struct ConfigsHash {
     }
 };
 
-inline constexpr std::uint32_t kDone = 0xffffffff;
-inline constexpr std::uint32_t kGssNode = 0xfffffffe;  // a frame that represents several: record `state`, of `regs` frames
+inline constexpr NodeId kDone{0xffffffff};     // the end of the text
+inline constexpr NodeId kGssNode{0xfffffffe};  // a frame that represents several
+inline constexpr FrameId kBottom{0};           // the frame below all frames
 
 // Detects configurations that were visited before. It begins to store them only after the first few: in an ambiguous grammar many
 // paths lead to the same few configurations, and each must be followed only once.
@@ -78,7 +94,7 @@ public:
 
 private:
     static constexpr std::size_t kFew = 64;
-    static constexpr Config kFree{kGssNode, 0, 0, 0};  // no configuration has this node
+    static constexpr Config kFree{kGssNode, {}, {}, kBottom};  // no configuration has this node
 
     // Returns false if it was there already.
     bool add(const Config& c) {
@@ -105,9 +121,7 @@ private:
 };
 
 inline constexpr std::uint32_t kUnknownCost = 0xfffffffe;
-inline constexpr std::uint32_t kNoCounters = 0xffffffff;  // instead of a register: the item is not allowed
-inline constexpr std::uint32_t kAllTexts = 0xffffffff;    // instead of a set of texts: all texts
-inline constexpr std::uint32_t kBottom = 0;               // the frame below all frames
+inline constexpr Register kNoCounters{0xffffffff};  // instead of a register: the item is not allowed
 
 // Costs of an entry of an object, and of the entries after it.
 struct EntrySuffixCost {
@@ -128,14 +142,14 @@ struct AnalysedNode : Node {
     // Object, array: the register is a position, bits or a count, not a record. Object: it has no open keys, no bounds and no demands,
     // and is ordered or has at most 32 properties. Array: it has neither unique items nor counters.
     bool direct = false;
-    bool bounded = false;                          // object: it limits the number of entries, or has demands; arrays: always false
-    bool has_absence_marks = false;                // object: the absence of a property can count marks (`Entry::missing`)
-    std::uint32_t record_words = 0;                // size of a record in words
-    List<std::uint32_t> open_leaf;                 // object: the leaf of each class of open keys
-    List<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
-    std::shared_ptr<const ItemCosts> item_plan;    // array with counters
-    List<EntrySuffixCost> ahead;                   // object: by entry, and one for the end
-    List<std::uint32_t> tail_cost;                 // sequence: cost of the parts from i on; array: cost of the first i items of the prefix
+    bool bounded = false;                        // object: it limits the number of entries, or has demands; arrays: always false
+    bool has_absence_marks = false;              // object: the absence of a property can count marks (`Entry::missing`)
+    std::uint32_t record_words = 0;              // size of a record in words
+    List<NodeId> open_leaf;                      // object: the leaf of each class of open keys
+    List<std::vector<NodeId>> item_leaves;       // unique array: leaves by position, those of the rest last
+    std::shared_ptr<const ItemCosts> item_plan;  // array with counters
+    List<EntrySuffixCost> ahead;                 // object: by entry, and one for the end
+    List<std::uint32_t> tail_cost;               // sequence: cost of the parts from i on; array: cost of the first i items of the prefix
 
     bool is_live(std::uint32_t entry) const { return ahead[entry].cost != kInfinite; }  // it can be completed
 };
@@ -152,22 +166,22 @@ std::size_t leftmost_parts(const Nodes& nodes, const AnalysedNode& node) {
 // Visits nodes depth-first: calls after(node) when all its parts were visited; `leftmost`: only those that can be first. Returns
 // a node that refers to itself in this way, if there is one.
 template <class Nodes, class F>
-std::optional<std::uint32_t> visit_parts(const Nodes& nodes, bool leftmost, F&& after) {
+std::optional<NodeId> visit_parts(const Nodes& nodes, bool leftmost, F&& after) {
     enum Colour : std::uint8_t { unseen, on_path, visited };
-    std::optional<std::uint32_t> cyclic;
-    std::vector<Colour> colour(nodes.size(), unseen);
+    std::optional<NodeId> cyclic;
+    IdVector<NodeId, std::uint8_t> colour(nodes.size(), unseen);
     struct Step {
-        std::uint32_t node;
+        NodeId node;
         std::size_t next, end;  // parts to visit
     };
     std::vector<Step> path;
-    const auto enter = [&](std::uint32_t node) {
+    const auto enter = [&](NodeId node) {
         if (colour[node] == on_path && !cyclic) cyclic = node;
         if (colour[node] != unseen) return;
         colour[node] = on_path;
         path.push_back({node, 0, leftmost ? leftmost_parts(nodes, nodes[node]) : nodes[node].parts.size()});
     };
-    for (std::uint32_t start = 0; start < nodes.size(); ++start)
+    for (const NodeId start : colour.ids())
         for (enter(start); !path.empty();) {
             auto& [node, next, end] = path.back();
             if (next < end) {
@@ -205,9 +219,10 @@ private:
 class AnalysedNodes {
 public:
     // `leaves`: store of shared leaves, which must outlive this; null: it owns all leaves.
-    explicit AnalysedNodes(std::vector<AnalysedNode>&& all, SharedLeaves* leaves = nullptr);
-    const AnalysedNode& operator[](std::uint32_t number) const { return *at_[number]; }
+    explicit AnalysedNodes(IdVector<NodeId, AnalysedNode>&& all, SharedLeaves* leaves = nullptr);
+    const AnalysedNode& operator[](NodeId id) const { return *at_[id]; }
     std::size_t size() const { return at_.size(); }
+    auto ids() const { return at_.ids(); }
     // Sets the ids of the nodes that it owns: f(component).
     template <class F>
     void set_ids(F&& f) {
@@ -216,16 +231,16 @@ public:
 
 private:
     std::vector<AnalysedNode> own_;
-    std::vector<const AnalysedNode*> at_;
+    IdVector<NodeId, const AnalysedNode*> at_;
 };
 
 // Checks the program (left recursion), and computes which nodes can be completed and their costs. Throws Error.
-std::vector<AnalysedNode> analyse(Program&& program, ExprPool& pool);
+IdVector<NodeId, AnalysedNode> analyse(Program&& program, ExprPool& pool);
 
 // The components of a machine that is constructed later (composite_language.h), and the number of the root.
 struct AnalysedGrammar {
-    std::vector<AnalysedNode> components;
-    std::uint32_t root;
+    IdVector<NodeId, AnalysedNode> components;
+    NodeId root;
 };
 
 struct MachineLimits {
@@ -244,11 +259,15 @@ struct Outcome {
 
 // Indexes of stacks, records and texts, and the costs of stacks.
 struct MachineTables {
-    DroppableIndex frames, records, read_texts;
-    std::vector<std::uint32_t> costs;  // by frame; kUnknownCost: not computed yet
+    DroppableIndex<FrameId> frames;
+    DroppableIndex<Register> records;
+    DroppableIndex<ReadText> read_texts;
+    IdVector<FrameId, std::uint32_t> costs;  // kUnknownCost: not computed yet
 
     void empty_except_large() {
-        for (DroppableIndex* one : {&frames, &records, &read_texts}) one->drop_if_small();
+        frames.drop_if_small();
+        records.drop_if_small();
+        read_texts.drop_if_small();
         costs = {};
     }
 };
@@ -261,14 +280,14 @@ struct MachineCore {
     bool is_leaf(const Config& c) const { return c.node != kDone && components[c.node].kind == NodeKind::leaf; }
     bool is_sequence(const Config& c) const { return c.node != kDone && components[c.node].kind == NodeKind::sequence; }
     // The number of a frame.
-    std::uint32_t push(const Config& frame);
+    FrameId push(const Config& frame);
     // Appends the frames that one represents.
-    void members(std::uint32_t frame, std::vector<std::uint32_t>& out);
+    void members(FrameId frame, std::vector<FrameId>& out);
     // A set of texts with one more, the read text.
-    std::uint32_t used_with(std::uint32_t set, std::uint32_t read_text);
+    ValueSet used_with(ValueSet set, ReadText read_text);
     std::uint32_t value_cost(const Readings& value) const { return least_cost(components, value); }
     // Throws Error(limit) if there are more configurations than the limit.
-    void check_heads(std::size_t count, std::int64_t node = -1) const;
+    void check_heads(std::size_t count, NodeId node = kDone) const;
     // Numbers of stacks, records, bytes of texts and sets of texts so far, added up. Only `known_used_with` can become smaller.
     std::size_t stored_items() const {
         return frames.size() + records.size() + read_texts.size() + used_values.size() + known_used_with.size();
@@ -278,11 +297,11 @@ struct MachineCore {
     ExprPool& pool;
     MachineLimits limits;
     MachineTables& tables;
-    ArenaVector<Config> frames;
+    IdVector<FrameId, Config, ArenaAllocator<Config>> frames;
     CounterRecords records;
     ReadTexts read_texts;
     UsedValues used_values;
-    std::unordered_map<std::uint64_t, std::uint32_t> known_used_with;  // by set and read text: the set with that text
+    std::unordered_map<std::uint64_t, ValueSet> known_used_with;  // by set and read text: the set with that text
     KeyLengths key_lengths;
 };
 
@@ -290,18 +309,20 @@ struct MachineCore {
 // it; below_leaf: of the frame below the leaf of an open key or unique item; undecided: where an open key or unique item begins, but the
 // text of an earlier one is not known.
 enum class Phase : std::uint32_t { open, first, key, colon, value, after, comma, close, gap, below_leaf, undecided };
-inline std::uint32_t phase_state(Phase phase, std::uint32_t rest = 0) {
+inline NodeState phase_state(Phase phase, std::uint32_t rest = 0) {
     GUIDEWAY_DCHECK(rest >> 28 == 0);
-    return static_cast<std::uint32_t>(phase) << 28 | rest;
+    return NodeState{static_cast<std::uint32_t>(phase) << 28 | rest};
 }
-inline Phase phase_of(std::uint32_t state) { return static_cast<Phase>(state >> 28); }
-inline std::uint32_t rest_of(std::uint32_t state) { return state & 0x0fffffff; }
+inline Phase phase_of(NodeState state) { return static_cast<Phase>(raw(state) >> 28); }
+inline std::uint32_t rest_of(NodeState state) { return raw(state) & 0x0fffffff; }
+inline NodeState key_state(ExprId rest) { return phase_state(Phase::key, raw(rest)); }
+inline ExprId keys_of(NodeState state) { return ExprId{rest_of(state)}; }  // in phase key
 // States with the label of an entry and, in phase colon, the number of bytes read of the colon.
-inline std::uint32_t entry_state(Phase phase, std::uint32_t label, std::uint32_t colon_bytes = 0) {
+inline NodeState entry_state(Phase phase, std::uint32_t label, std::uint32_t colon_bytes = 0) {
     return phase_state(phase, label << 8 | colon_bytes);
 }
-inline std::uint32_t label_of_entry(std::uint32_t state) { return rest_of(state) >> 8; }  // in phases colon and below_leaf
-inline std::uint32_t colon_bytes_read(std::uint32_t state) { return state & 0xff; }       // in phase colon
+inline std::uint32_t label_of_entry(NodeState state) { return rest_of(state) >> 8; }  // in phases colon and below_leaf
+inline std::uint32_t colon_bytes_read(NodeState state) { return raw(state) & 0xff; }  // in phase colon
 inline constexpr ByteSet kSpace = ByteSet::of(" \t\n\r");
 inline bool is_space(std::uint8_t b) { return b == ' ' || b == '\t' || b == '\n' || b == '\r'; }
 

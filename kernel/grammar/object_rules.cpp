@@ -30,25 +30,29 @@ std::uint64_t met(const std::uint32_t* record) { return record[kMet] | std::uint
 std::size_t seen_word(const AnalysedNode& k) { return kClasses + 2 * (k.entries.size() - k.fixed); }
 std::size_t unknown_word(const AnalysedNode& k, std::uint32_t label) { return kClasses + 2 * (label - k.fixed); }
 std::size_t used_word(const AnalysedNode& k, std::uint32_t label) { return unknown_word(k, label) + 1; }
+template <class Record>
+ValueSet used(const AnalysedNode& k, const Record& record, std::uint32_t label) {
+    return ValueSet{record[used_word(k, label)]};
+}
 
 // Limits a sum to the largest finite cost. kInfinite means that no text completes the object.
 std::uint32_t clamped(std::uint64_t total) { return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1)); }
 
 }  // namespace
 
-bool ObjectRules::seen(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
-    if (k.direct) return regs >> label & 1;
+bool ObjectRules::seen(const AnalysedNode& k, Register regs, std::uint32_t label) {
+    if (k.direct) return raw(regs) >> label & 1;
     return core_.records.at(regs, k.record_words)[seen_word(k) + label / 32] >> (label % 32) & 1;
 }
 
-std::uint32_t ObjectRules::position(const AnalysedNode& k, std::uint32_t regs) {
-    return k.direct ? regs : core_.records.at(regs, k.record_words)[seen_word(k)];
+std::uint32_t ObjectRules::position(const AnalysedNode& k, Register regs) {
+    return k.direct ? raw(regs) : core_.records.at(regs, k.record_words)[seen_word(k)];
 }
 
 // The register after an entry whose value has a reading with these `marks`.
-std::uint32_t ObjectRules::after_entry(const AnalysedNode& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks) {
+Register ObjectRules::after_entry(const AnalysedNode& k, Register regs, const Entry& entry, std::uint64_t marks) {
     const auto label = static_cast<std::uint32_t>(&entry - k.entries.begin());
-    if (k.direct) return k.ordered ? std::min(label + 1, k.fixed) : label < k.fixed ? regs | 1u << label : regs;
+    if (k.direct) return Register{k.ordered ? std::min(label + 1, k.fixed) : label < k.fixed ? raw(regs) | 1u << label : raw(regs)};
     auto& record = core_.records.draft(regs, k.record_words);
     ++record[kCount];
     if (k.maximum == kInfinite) record[kCount] = std::min(record[kCount], k.minimum);
@@ -64,32 +68,31 @@ std::uint32_t ObjectRules::after_entry(const AnalysedNode& k, std::uint32_t regs
 }
 
 // The register after an open key. A key whose text does not matter leaves it unchanged.
-std::uint32_t ObjectRules::after_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label, std::uint32_t read_text) {
+Register ObjectRules::after_key(const AnalysedNode& k, Register regs, std::uint32_t label, ReadText read_text) {
     if (read_text == ReadTexts::kIrrelevant) return regs;
     auto& record = core_.records.draft(regs, k.record_words);
     if (read_text == ReadTexts::kUnknown) ++record[unknown_word(k, label)];
-    else record[used_word(k, label)] = core_.used_with(record[used_word(k, label)], read_text);
+    else record[used_word(k, label)] = raw(core_.used_with(used(k, record, label), read_text));
     return core_.records.intern(record);
 }
 
-bool ObjectRules::has_unknown_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
+bool ObjectRules::has_unknown_key(const AnalysedNode& k, Register regs, std::uint32_t label) {
     return core_.records.at(regs, k.record_words)[unknown_word(k, label)] != 0;
 }
 
 // Keys of unknown text are not excluded.
-ExprId ObjectRules::open_keys(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
-    return core_.used_values.without(k.entries[label].key, core_.records.at(regs, k.record_words)[used_word(k, label)]);
+ExprId ObjectRules::open_keys(const AnalysedNode& k, Register regs, std::uint32_t label) {
+    return core_.used_values.without(k.entries[label].key, used(k, core_.records.at(regs, k.record_words), label));
 }
 
-bool ObjectRules::allows_entry(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+bool ObjectRules::allows_entry(NodeId node, Register regs, std::uint32_t label) {
     const AnalysedNode& k = core_.components[node];
     if (!k.is_live(label)) return false;
     if (label >= k.fixed) {
         if (k.ordered && k.ahead[position(k, regs)].next_required != k.fixed) return false;
         const std::uint32_t* record = core_.records.at(regs, k.record_words);
         const std::size_t unknown_keys = record[unknown_word(k, label)];
-        const std::uint32_t used = record[used_word(k, label)];
-        if (!core_.key_lengths.has_more(k.entries[label].key, used, unknown_keys)) return false;
+        if (!core_.key_lengths.has_more(k.entries[label].key, used(k, record, label), unknown_keys)) return false;
         if (!k.bounded) return true;
         if (const auto known = can_complete_by(node, regs, label)) return *known;
         return value_and_rest(node, after_key(k, regs, label, ReadTexts::kUnknown), label) != kInfinite;
@@ -108,7 +111,7 @@ bool ObjectRules::allows_entry(std::uint32_t node, std::uint32_t regs, std::uint
 
 // The demands that the remaining entries can meet, without the entry `label` (kNoLabel: with all). Without a maximum number of
 // entries, entries are independent of each other.
-ObjectRules::Cover ObjectRules::cover(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+ObjectRules::Cover ObjectRules::cover(NodeId node, Register regs, std::uint32_t label) {
     const AnalysedNode& k = core_.components[node];
     const auto add = [&](std::uint32_t entry, Cover& to) {
         std::uint64_t all = 0;
@@ -156,7 +159,7 @@ ObjectRules::Cover ObjectRules::cover(std::uint32_t node, std::uint32_t regs, st
 // Whether an object can be completed after the entry `label` whose value has a reading with these `marks`; kNoLabel: without
 // another entry. Returns no value if this needs a search for the cheapest choice of entries (`plan`). This includes objects that count
 // marks of absent properties, and objects that do not require all demands.
-std::optional<bool> ObjectRules::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks) {
+std::optional<bool> ObjectRules::can_complete(NodeId node, Register regs, std::uint32_t label, std::uint64_t marks) {
     const AnalysedNode& k = core_.components[node];
     const std::uint32_t* const record = core_.records.at(regs, k.record_words);
     const bool all_demands = !k.has_absence_marks && k.least == static_cast<std::uint32_t>(std::popcount(k.demands)) && k.least <= k.most;
@@ -170,7 +173,7 @@ std::optional<bool> ObjectRules::can_complete(std::uint32_t node, std::uint32_t 
 }
 
 // The same for an entry with one of its readings.
-std::optional<bool> ObjectRules::can_complete_by(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+std::optional<bool> ObjectRules::can_complete_by(NodeId node, Register regs, std::uint32_t label) {
     std::optional<bool> made = false;
     for (const Reading& r : core_.components[node].entries[label].value) {
         if (core_.components[r.node].cost == kInfinite) continue;
@@ -181,16 +184,16 @@ std::optional<bool> ObjectRules::can_complete_by(std::uint32_t node, std::uint32
     return made;
 }
 
-ObjectRules::AllowedKeys::AllowedKeys(ObjectRules& rules, std::uint32_t node, std::uint32_t regs)
-    : rules_(rules), k_(rules.core_.components[node]), node_(node), regs_(regs) {
+ObjectRules::AllowedKeys::AllowedKeys(ObjectRules& rules, NodeId node, Register regs)
+    : rules_(rules), k_(rules.core_.components[node]), node_(node), regs_(regs), direct_(raw(regs)) {
     if (k_.bounded) return;
     if (k_.ordered) {
         first_ = rules.position(k_, regs);
         last_ = k_.ahead[first_].next_required;
-    } else bits_ = k_.direct ? &regs_ : rules.core_.records.at(regs, k_.record_words) + seen_word(k_);
+    } else bits_ = k_.direct ? &direct_ : rules.core_.records.at(regs, k_.record_words) + seen_word(k_);
 }
 
-bool ObjectRules::may_close(const AnalysedNode& k, std::uint32_t regs) {
+bool ObjectRules::may_close(const AnalysedNode& k, Register regs) {
     if (k.bounded) {
         const std::uint32_t* record = core_.records.at(regs, k.record_words);
         if (record[kCount] < k.minimum) return false;
@@ -206,7 +209,7 @@ bool ObjectRules::may_close(const AnalysedNode& k, std::uint32_t regs) {
     return true;
 }
 
-bool ObjectRules::allows_fixed_key(std::uint32_t node, std::uint32_t regs) {
+bool ObjectRules::allows_fixed_key(NodeId node, Register regs) {
     const AnalysedNode& k = core_.components[node];
     const AllowedKeys allowed_keys(*this, node, regs);
     for (std::uint32_t i = k.ahead[k.ordered ? position(k, regs) : 0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
@@ -214,7 +217,7 @@ bool ObjectRules::allows_fixed_key(std::uint32_t node, std::uint32_t regs) {
     return false;
 }
 
-bool ObjectRules::allows_any_entry(std::uint32_t node, std::uint32_t regs) {
+bool ObjectRules::allows_any_entry(NodeId node, Register regs) {
     const AnalysedNode& k = core_.components[node];
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i)
         if (allows_entry(node, regs, i)) return true;
@@ -222,7 +225,7 @@ bool ObjectRules::allows_any_entry(std::uint32_t node, std::uint32_t regs) {
 }
 
 // Computed when the object is first entered. Most objects of a large grammar are never entered.
-ExprId ObjectRules::keys(std::uint32_t node) {
+ExprId ObjectRules::keys(NodeId node) {
     if (keys_[node] != kUnknownExpr) return keys_[node];
     const AnalysedNode& k = core_.components[node];
     std::vector<std::pair<ExprId, std::uint32_t>> labelled_keys;
@@ -232,7 +235,7 @@ ExprId ObjectRules::keys(std::uint32_t node) {
 }
 
 // The cost of all entries that are still needed, each with a comma; kInfinite: the object cannot be completed.
-std::uint32_t ObjectRules::entries_cost(std::uint32_t node, std::uint32_t regs) {
+std::uint32_t ObjectRules::entries_cost(NodeId node, Register regs) {
     const AnalysedNode& k = core_.components[node];
     if (k.ordered && !k.bounded) return k.ahead[position(k, regs)].required_cost;
     if (!k.bounded) {
@@ -241,7 +244,7 @@ std::uint32_t ObjectRules::entries_cost(std::uint32_t node, std::uint32_t regs) 
             if (!seen(k, regs, i)) total = sum(total, sum(k.ahead[i].cost, length(k.punctuation->comma)));
         return total;
     }
-    const std::uint64_t key = std::uint64_t{node} << 32 | regs;
+    const std::uint64_t key = std::uint64_t{raw(node)} << 32 | raw(regs);
     auto known = entries_cost_.find(key);
     if (known == entries_cost_.end()) {
         const std::uint32_t cost = plan_entries(node, regs);
@@ -251,7 +254,7 @@ std::uint32_t ObjectRules::entries_cost(std::uint32_t node, std::uint32_t regs) 
     return known->second;
 }
 
-ObjectRules::Offer ObjectRules::offer(std::uint32_t node, std::uint32_t regs) {
+ObjectRules::Offer ObjectRules::offer(NodeId node, Register regs) {
     const AnalysedNode& k = core_.components[node];
     const auto record = core_.records.copy(regs, k.record_words);
     const std::uint32_t comma = length(k.punctuation->comma);
@@ -271,7 +274,7 @@ ObjectRules::Offer ObjectRules::offer(std::uint32_t node, std::uint32_t regs) {
         if (!k.is_live(i) || most <= made.required) continue;
         const std::size_t unknown_keys = record[unknown_word(k, i)],
                           wanted = most - made.required + unknown_keys;  // unknown keys may be the shortest
-        const auto lengths = core_.key_lengths.of({k.entries[i].key}, record[used_word(k, i)], wanted);
+        const auto lengths = core_.key_lengths.of({k.entries[i].key}, used(k, record, i), wanted);
         const std::uint32_t rest = sum(core_.value_cost(k.entries[i].value), length(k.punctuation->colon) + comma);
         for (std::size_t n = unknown_keys; n < std::min(lengths.size(), wanted); ++n) made.others.emplace_back(sum(lengths[n], rest), i);
     }
@@ -280,7 +283,7 @@ ObjectRules::Offer ObjectRules::offer(std::uint32_t node, std::uint32_t regs) {
 
 // The cost of the entries needed after the entry `label`. It is computed for all entries with fixed keys at once: computing it
 // for one of many properties takes as long as for all.
-std::uint32_t ObjectRules::rest_after(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+std::uint32_t ObjectRules::rest_after(NodeId node, Register regs, std::uint32_t label) {
     if (rests_.node != node || rests_.regs != regs) {
         rests_.node = kDone;  // until all costs are known
         const AnalysedNode& k = core_.components[node];
@@ -361,7 +364,7 @@ void ObjectRules::find_rests_in_order(const AnalysedNode& k, std::uint32_t from,
     }
 }
 
-std::uint32_t ObjectRules::plan_entries(std::uint32_t node, std::uint32_t regs) {
+std::uint32_t ObjectRules::plan_entries(NodeId node, Register regs) {
     const AnalysedNode& k = core_.components[node];
     if (!k.demands) {
         if (core_.records.at(regs, k.record_words)[kCount] > k.maximum) return kInfinite;
@@ -400,19 +403,19 @@ std::uint32_t ObjectRules::plan_entries(std::uint32_t node, std::uint32_t regs) 
         if (!k.is_live(i) || most <= required) continue;
         const std::size_t unknown_keys = record[unknown_word(k, i)],
                           wanted = most - required + unknown_keys;  // unknown keys may be the shortest
-        const auto lengths = core_.key_lengths.of({k.entries[i].key}, record[used_word(k, i)], wanted);
+        const auto lengths = core_.key_lengths.of({k.entries[i].key}, used(k, record, i), wanted);
         for (std::size_t n = unknown_keys; n < std::min(lengths.size(), wanted); ++n) add(i, lengths[n]);
     }
     return plan(items, need, room, marks, node, core_.pool.fuel());
 }
 
 // The set of the shortest unused keys that a completion might need: one for each required entry, one for the current key, and
-// one for each five bytes of `further`. kAllTexts if there are keys of unknown text.
-std::uint32_t ObjectRules::watched_keys(const Config& frame, std::uint32_t further) {
+// one for each five bytes of `further`. UsedValues::kAllTexts if there are keys of unknown text.
+ValueSet ObjectRules::watched_keys(const Config& frame, std::uint32_t further) {
     const AnalysedNode& k = core_.components[frame.node];
     const std::uint32_t label = label_of_entry(frame.state);
     const auto record = core_.records.copy(frame.regs, k.record_words);
-    if (record[unknown_word(k, label)]) return kAllTexts;
+    if (record[unknown_word(k, label)]) return UsedValues::kAllTexts;
     std::size_t count = 2 + further / 5;
     if (k.bounded) {
         std::uint32_t required = 0;
@@ -422,22 +425,23 @@ std::uint32_t ObjectRules::watched_keys(const Config& frame, std::uint32_t furth
                             most = most_needed(required, need, k.maximum, k.demands);
         count += most - std::min(most, required);
     }
-    return core_.key_lengths.texts({k.entries[label].key}, record[used_word(k, label)], count);
+    return core_.key_lengths.texts({k.entries[label].key}, used(k, record, label), count);
 }
 
 // The cost of the value of an entry and of all that is needed after it, up to the end of the object.
-std::uint32_t ObjectRules::value_and_rest(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+std::uint32_t ObjectRules::value_and_rest(NodeId node, Register regs, std::uint32_t label) {
     const AnalysedNode& k = core_.components[node];
     const Entry& entry = k.entries[label];
     if (k.bounded && !k.demands && label < k.fixed) {
         const std::uint32_t rest = rest_after(node, regs, label);
         return rest == kInfinite ? kInfinite : sum(sum(core_.value_cost(entry.value), rest), length(k.punctuation->close));
     }
-    std::uint32_t least = kInfinite, known_regs = 0, known = kInfinite;
+    std::uint32_t least = kInfinite, known = kInfinite;
+    Register known_regs{};
     for (const Reading& r : entry.value) {
         const std::uint32_t value = core_.components[r.node].cost;
         if (value == kInfinite) continue;
-        const std::uint32_t after = after_entry(k, regs, entry, r.marks);
+        const Register after = after_entry(k, regs, entry, r.marks);
         if (known == kInfinite || after != known_regs) known = entries_cost(node, known_regs = after);
         least = std::min(least, sum(value, known));
     }
@@ -445,7 +449,7 @@ std::uint32_t ObjectRules::value_and_rest(std::uint32_t node, std::uint32_t regs
 }
 
 // The label of the fixed key that completes a partly read key at the lowest cost, and this cost, up to the end of the object.
-LabelDistance ObjectRules::best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
+LabelDistance ObjectRules::best_label(NodeId node, Register regs, ExprId state) {
     auto& known = best_label_;
     if (known.node != node || known.regs != regs || known.state != state) {
         known.node = kDone;  // until it is found
@@ -457,7 +461,7 @@ LabelDistance ObjectRules::best_label(std::uint32_t node, std::uint32_t regs, Ex
     return known.label;
 }
 
-LabelDistance ObjectRules::find_best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
+LabelDistance ObjectRules::find_best_label(NodeId node, Register regs, ExprId state) {
     const AnalysedNode& k = core_.components[node];
     const std::uint32_t comma = length(k.punctuation->comma), colon = length(k.punctuation->colon);
     const std::uint32_t all = k.bounded ? 0 : sum(entries_cost(node, regs), length(k.punctuation->close));
@@ -493,7 +497,7 @@ void ObjectRules::follow_best_label(ExprId state, ExprId next) {
 }
 
 // The lowest cost from the beginning of a key to the end of the object.
-std::uint32_t ObjectRules::key_and_rest(std::uint32_t node, std::uint32_t regs) {
+std::uint32_t ObjectRules::key_and_rest(NodeId node, Register regs) {
     std::uint32_t least = best_label(node, regs, keys(node)).distance;
     for (std::uint32_t i = core_.components[node].fixed; i < core_.components[node].entries.size(); ++i) {
         if (!allows_entry(node, regs, i)) continue;
@@ -516,7 +520,7 @@ std::uint32_t ObjectRules::cost(const Config& c) {
         case Phase::open: return sum(first(), length(k.punctuation->open) - rest);
         case Phase::first: return first();
         case Phase::gap: return key_and_rest(c.node, c.regs);
-        case Phase::key: return best_label(c.node, c.regs, rest).distance;
+        case Phase::key: return best_label(c.node, c.regs, keys_of(c.state)).distance;
         case Phase::colon: return sum(value_and_rest(c.node, c.regs, label_of_entry(c.state)), colon - colon_bytes_read(c.state));
         case Phase::below_leaf: {
             const std::uint32_t label = label_of_entry(c.state);

@@ -9,7 +9,7 @@ namespace guideway {
 
 // Adds the configurations at the beginning of a key. They are cached: white space before a key, and masks there, need them again.
 void ObjectSteps::enter_keys(const Config& c, Configs& out) {
-    const Config place{c.node, 0, c.regs, c.parent};
+    const Config place{c.node, {}, c.regs, c.parent};
     Entered& known = entered_[ConfigHash{}(place) % entered_.size()];
     if (known.place != place) {
         known.place.node = kDone;  // until all of them are known
@@ -21,14 +21,14 @@ void ObjectSteps::enter_keys(const Config& c, Configs& out) {
 }
 
 void ObjectSteps::enter_keys_anew(const Config& c, Configs& out) {
-    if (rules_.allows_fixed_key(c.node, c.regs)) out.push_back({c.node, phase_state(Phase::key, rules_.keys(c.node)), c.regs, c.parent});
+    if (rules_.allows_fixed_key(c.node, c.regs)) out.push_back({c.node, key_state(rules_.keys(c.node)), c.regs, c.parent});
     for (std::uint32_t i = core_.components[c.node].fixed; i < core_.components[c.node].entries.size(); ++i) {
         if (!rules_.allows_entry(c.node, c.regs, i)) continue;
         const AnalysedNode& k = core_.components[c.node];
         if (rules_.has_unknown_key(k, c.regs, i)) out.push_back({c.node, phase_state(Phase::undecided, i), c.regs, c.parent});
         else
-            out.push_back({k.open_leaf[i - k.fixed], rules_.open_keys(k, c.regs, i), ReadTexts::kStart,
-                           core_.push({c.node, entry_state(Phase::below_leaf, i), c.regs, c.parent})});
+            out.push_back(Config::at_leaf(k.open_leaf[i - k.fixed], rules_.open_keys(k, c.regs, i), ReadTexts::kStart,
+                                          core_.push({c.node, entry_state(Phase::below_leaf, i), c.regs, c.parent})));
     }
 }
 
@@ -39,7 +39,7 @@ void ObjectSteps::enter_value(const Config& c, std::uint32_t label, Configs& out
         if (core_.components[r.node].cost == kInfinite) continue;
         const auto known = k.bounded ? rules_.can_complete(c.node, c.regs, label, r.marks) : true;
         if (known == false) continue;
-        const std::uint32_t regs = rules_.after_entry(k, c.regs, entry, r.marks);
+        const Register regs = rules_.after_entry(k, c.regs, entry, r.marks);
         if (!known && rules_.entries_cost(c.node, regs) == kInfinite) continue;
         machine_.enter_after(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
     }
@@ -63,7 +63,7 @@ bool ObjectSteps::is_key_prefix(const Config& c, ExprId state, ExprId next) {
 void ObjectSteps::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
     const ExprId next = core_.pool.dfa.derivative(state, byte);
     if (next == kNone) return;
-    if (is_key_prefix(c, state, next)) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
+    if (is_key_prefix(c, state, next)) out.push_back({c.node, key_state(next), c.regs, c.parent});
     core_.pool.labels.each_accepted(next, [&](std::uint32_t label) {
         if (rules_.allows_entry(c.node, c.regs, label)) out.push_back({c.node, entry_state(Phase::colon, label), c.regs, c.parent});
     });
@@ -119,7 +119,7 @@ void ObjectSteps::step(const Config& c, std::uint8_t byte, Configs& out, Configs
         case Phase::gap:
             if (spaced) keys_or(Phase::gap);
             return;
-        case Phase::key: return step_key(c, rest, byte, out);
+        case Phase::key: return step_key(c, keys_of(c.state), byte, out);
         case Phase::undecided:
             outcome.context_dependent |= core_.pool.dfa.derivative(rules_.open_keys(k, c.regs, rest), byte) != kNone;
             return;
@@ -165,7 +165,7 @@ int ObjectSteps::best_byte(const Config& c, Configs& instead) {
             if (rules_.may_close(k, c.regs)) return byte_at(k.punctuation->close, 0);
             [[fallthrough]];
         case Phase::gap: enter_keys(c, instead); return -1;
-        case Phase::key: return byte_towards_key(rest);
+        case Phase::key: return byte_towards_key(keys_of(c.state));
         case Phase::colon: return byte_at(k.punctuation->colon, colon_bytes_read(c.state));
         case Phase::value: enter_value(c, rest, instead); return -1;
         case Phase::after: return rules_.may_close(k, c.regs) ? byte_at(k.punctuation->close, 0) : byte_at(k.punctuation->comma, 0);

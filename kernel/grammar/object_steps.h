@@ -34,7 +34,7 @@ private:
     Machine& machine_;
     ObjectRules& rules_;
     struct Entered {  // the configurations at the beginning of a key, at one place (node, register and frame)
-        Config place{kDone, 0, 0, 0};
+        Config place{kDone, {}, {}, kBottom};
         Configs keys;
     };
     std::array<Entered, 8> entered_;  // by a hash of the place: nested objects alternate

@@ -42,19 +42,21 @@ public:
 
     Program read() {
         if (word() != kProgramMagic || word() != kProgramVersion) fail("not a program of this version");
-        const std::uint32_t n_exprs = word(), n_nodes = word(), root = word();
-        if (n_exprs > words_.size() || n_nodes > words_.size() || root >= n_nodes) fail("impossible counts");
+        const std::uint32_t n_exprs = word();
+        n_nodes_ = word();
+        const std::uint32_t root = word();
+        if (n_exprs > words_.size() || n_nodes_ > words_.size() || root >= n_nodes_) fail("impossible counts");
         exprs_.reserve(n_exprs);
         if (beginnings_) begin(n_exprs);
         for (auto i = static_cast<std::uint32_t>(exprs_.size()); i < n_exprs; ++i) scan_expr(i);
         const std::size_t end = at_;
         Program program;
-        program.root = root;
-        program.nodes.reserve(n_nodes);
-        for (std::uint32_t i = 0; i < n_nodes; ++i) program.nodes.push_back(read_node(n_nodes));
+        program.root = NodeId{root};
+        program.nodes.reserve(n_nodes_);
+        for (std::uint32_t i = 0; i < n_nodes_; ++i) program.nodes.push_back(read_node());
         if (at_ != words_.size()) fail("words left over");
         lower();
-        for (std::uint32_t i = 0; i < n_nodes; ++i) resolve(program.nodes[i]);
+        for (Node& node : program.nodes) resolve(node);
         if (beginnings_) keep_beginning(end);
         return program;
     }
@@ -112,17 +114,17 @@ private:
     }
 
     void scan_expr(std::uint32_t index) {
-        RawExpr raw;
-        raw.op = word();
-        raw.at = static_cast<std::uint32_t>(at_);
-        switch (raw.op) {
+        RawExpr expr;
+        expr.op = word();
+        expr.at = static_cast<std::uint32_t>(at_);
+        switch (expr.op) {
             case 0: scan_ranges(); break;
             case 1: scan_texts(); break;
             case 2:
             case 3:
             case 4: {
                 const std::uint32_t n = counted(1);
-                if (raw.op == 4 && n == 0) fail("an intersection of nothing");
+                if (expr.op == 4 && n == 0) fail("an intersection of nothing");
                 for (std::uint32_t i = 0; i < n; ++i) below(index);
                 break;
             }
@@ -150,7 +152,7 @@ private:
             case 12: scan_substrings(); break;
             default: fail("an unknown expression");
         }
-        exprs_.push_back(raw);
+        exprs_.push_back(expr);
     }
 
     void scan_graph(std::uint32_t index) {
@@ -249,18 +251,20 @@ private:
         return wide ? low | std::uint64_t{word()} << 32 : low;
     }
 
-    Readings read_value(std::uint32_t n_nodes, std::uint64_t marks, bool may_be_none, bool wide = false) {
+    NodeId read_reference() { return NodeId{below(n_nodes_)}; }
+
+    Readings read_value(std::uint64_t marks, bool may_be_none, bool wide = false) {
         Readings made;
         for (std::uint32_t n = counted(2); n--;) {
             const std::uint64_t bits = read_marks(wide);
             if (bits & ~marks) fail("an unused mark");
-            made.push_back({bits, below(n_nodes)});
+            made.push_back({bits, read_reference()});
         }
         if (made.empty() && !may_be_none) fail("a value without a node");
         return made;
     }
 
-    void read_object(Node& node, std::uint32_t n_nodes) {
+    void read_object(Node& node) {
         node.punctuation = read_punctuation();
         node.ordered = word() != 0;
         node.minimum = word();
@@ -275,17 +279,17 @@ private:
             std::uint32_t n = counted(4);
             node.entries.reserve(node.entries.size() + n);
             while (n--) {
-                const std::uint32_t key = want();
+                const ExprId key = want();
                 const std::uint32_t flags = word();
                 const std::uint64_t missing = flags & 2 ? read_marks(wide) : 0;
                 if (missing & ~node.demands || (missing && part)) fail("an unused mark");
-                node.entries.push_back({key, (flags & 1) && part == 0, read_value(n_nodes, node.demands, false, wide), missing});
+                node.entries.push_back({key, (flags & 1) && part == 0, read_value(node.demands, false, wide), missing});
             }
             if (part == 0) node.fixed = static_cast<std::uint32_t>(node.entries.size());
         }
     }
 
-    void read_array(Node& node, std::uint32_t n_nodes) {
+    void read_array(Node& node) {
         node.punctuation = read_punctuation();
         node.minimum = word();
         node.maximum = word();
@@ -296,31 +300,32 @@ private:
         }
         if (node.counts.size() > 32) fail("more counters than marks");
         const auto marks = static_cast<std::uint32_t>((std::uint64_t{1} << node.counts.size()) - 1);
-        for (std::uint32_t n = counted(1); n--;) node.prefix.push_back(read_value(n_nodes, marks, false));
-        node.rest = read_value(n_nodes, marks, true);
+        for (std::uint32_t n = counted(1); n--;) node.prefix.push_back(read_value(marks, false));
+        node.rest = read_value(marks, true);
     }
 
-    void read_parts(Node& node, std::uint32_t n_nodes) {
+    void read_parts(Node& node) {
         std::uint32_t n = counted(1);
         node.parts.reserve(n);
-        while (n--) node.parts.push_back(below(n_nodes));
+        while (n--) node.parts.push_back(read_reference());
     }
 
+    // The number of an expression of the program, as an id that `resolve` replaces.
     ExprId want() {
         const std::uint32_t e = below(static_cast<std::uint32_t>(exprs_.size()));
         exprs_[e].wanted |= 1;
-        return e;
+        return ExprId{e};
     }
 
-    Node read_node(std::uint32_t n_nodes) {
+    Node read_node() {
         Node node;
         node.kind = static_cast<NodeKind>(below(6));
         switch (node.kind) {
             case NodeKind::leaf: node.expr = want(); break;
             case NodeKind::sequence:
-            case NodeKind::alternative: read_parts(node, n_nodes); break;
-            case NodeKind::object: read_object(node, n_nodes); break;
-            case NodeKind::array: read_array(node, n_nodes); break;
+            case NodeKind::alternative: read_parts(node); break;
+            case NodeKind::object: read_object(node); break;
+            case NodeKind::array: read_array(node); break;
             case NodeKind::number:
                 node.number = static_cast<NumberText>(below(kNumberTexts));
                 for (std::uint32_t n = counted(3); n--;) node.cells.push_back(read_cell());
@@ -330,34 +335,34 @@ private:
     }
 
     void resolve(Node& node) {
-        if (node.kind == NodeKind::leaf) node.expr = lowered(node.expr, 0);
-        for (Entry& entry : node.entries) entry.key = lowered(entry.key, 0);
+        if (node.kind == NodeKind::leaf) node.expr = lowered(raw(node.expr), 0);
+        for (Entry& entry : node.entries) entry.key = lowered(raw(entry.key), 0);
     }
 
     // First determines the spellings in which each expression is needed, from the last to the first; then makes the pool's expressions,
     // from the first to the last.
     void lower() {
         for (std::size_t i = exprs_.size(); i-- > 0;) {
-            const RawExpr raw = exprs_[i];
-            if (!(raw.wanted & ~raw.made)) continue;
-            at_ = raw.at;
-            if (raw.op >= 2 && raw.op <= 4)
-                for (std::uint32_t n = word(); n--;) exprs_[word()].wanted |= raw.wanted;
-            else if (raw.op == 5 || raw.op == 6) exprs_[word()].wanted |= raw.wanted;
-            else if (raw.op == 8) {
+            const RawExpr expr = exprs_[i];
+            if (!(expr.wanted & ~expr.made)) continue;
+            at_ = expr.at;
+            if (expr.op >= 2 && expr.op <= 4)
+                for (std::uint32_t n = word(); n--;) exprs_[word()].wanted |= expr.wanted;
+            else if (expr.op == 5 || expr.op == 6) exprs_[word()].wanted |= expr.wanted;
+            else if (expr.op == 8) {
                 for (const GraphState& state : read_graph())
-                    for (const GraphEdge& edge : state.edges) exprs_[edge.step].wanted |= raw.wanted;
-            } else if (raw.op == 7) {
+                    for (const GraphEdge& edge : state.edges) exprs_[raw(edge.step)].wanted |= expr.wanted;
+            } else if (expr.op == 7) {
                 const std::uint32_t inner = word(), spelling = word();
-                if (raw.wanted != 1) fail("a spelling inside a spelling");
+                if (expr.wanted != 1) fail("a spelling inside a spelling");
                 exprs_[inner].wanted |= static_cast<std::uint8_t>(1u << spelling);
-            } else if (raw.op == 11 && raw.wanted != 1) fail("a spelling inside a spelling");
+            } else if (expr.op == 11 && expr.wanted != 1) fail("a spelling inside a spelling");
         }
-        for (RawExpr& raw : exprs_) {
-            const unsigned missing = raw.wanted & ~raw.made;
-            raw.made |= raw.wanted;
+        for (RawExpr& expr : exprs_) {
+            const unsigned missing = expr.wanted & ~expr.made;
+            expr.made |= expr.wanted;
             for (unsigned spelling = 0; missing >> spelling; ++spelling)
-                if (missing >> spelling & 1) raw.lowered[spelling] = is_late(raw) ? kInfinite : lower_one(raw, spelling);
+                if (missing >> spelling & 1) expr.lowered[spelling] = is_late(expr) ? kUnknownExpr : lower_one(expr, spelling);
         }
     }
 
@@ -366,7 +371,7 @@ private:
         for (GraphState& state : states) {
             state.accepting = word() != 0;
             for (std::uint32_t n = word(); n--;) {
-                const std::uint32_t step = word();
+                const ExprId step{word()};
                 state.edges.push_back({step, word()});
             }
         }
@@ -431,15 +436,15 @@ private:
     }
 
     // Literals, with or without a spelling, are made only when they are needed without a tail (`before`).
-    bool is_late(const RawExpr& raw) const { return raw.op == 1 || (raw.op == 7 && exprs_[words_[raw.at]].op == 1); }
+    bool is_late(const RawExpr& expr) const { return expr.op == 1 || (expr.op == 7 && exprs_[words_[expr.at]].op == 1); }
     ExprId lowered(std::uint32_t index, unsigned spelling) {
-        RawExpr& raw = exprs_[index];
-        if (is_late(raw) && raw.lowered[spelling] == kInfinite) {
+        RawExpr& expr = exprs_[index];
+        if (is_late(expr) && expr.lowered[spelling] == kUnknownExpr) {
             const std::size_t back = at_;
-            raw.lowered[spelling] = lower_one(raw, spelling);
+            expr.lowered[spelling] = lower_one(expr, spelling);
             at_ = back;
         }
-        return raw.lowered[spelling];
+        return expr.lowered[spelling];
     }
 
     ExprId string(Encoding mode, bool others) {
@@ -450,12 +455,12 @@ private:
         return pool_.concat(quote_, pool_.concat(rest, quote_));
     }
 
-    ExprId lower_one(const RawExpr& raw, unsigned spelling) {
-        at_ = raw.at;
+    ExprId lower_one(const RawExpr& expr, unsigned spelling) {
+        at_ = expr.at;
         const auto mode = static_cast<Encoding>(spelling);
         auto child = [&] { return lowered(word(), spelling); };
         std::vector<ExprId> parts;
-        switch (raw.op) {
+        switch (expr.op) {
             case 0: {
                 Ranges ranges;
                 for (std::uint32_t n = word(); n--;) {
@@ -478,7 +483,7 @@ private:
             case 8: {
                 auto states = read_graph();
                 for (GraphState& state : states)
-                    for (GraphEdge& edge : state.edges) edge.step = lowered(edge.step, spelling);
+                    for (GraphEdge& edge : state.edges) edge.step = lowered(raw(edge.step), spelling);
                 return pool_.graph(states);
             }
             case 9: return special(read_text(), mode);
@@ -495,7 +500,7 @@ private:
             case 12: return substrings(mode);
             default: break;
         }
-        if (raw.op == 2) {
+        if (expr.op == 2) {
             std::vector<std::uint32_t> indices;
             for (std::uint32_t n = word(); n--;) indices.push_back(word());
             ExprId made = kEmpty;
@@ -503,12 +508,13 @@ private:
             return made;
         }
         for (std::uint32_t n = word(); n--;) parts.push_back(child());
-        if (raw.op == 3) return pool_.unite(std::move(parts));
+        if (expr.op == 3) return pool_.unite(std::move(parts));
         return pool_.intersect(std::move(parts));
     }
 
     std::span<const std::uint32_t> words_;
     std::size_t at_ = 0;
+    std::uint32_t n_nodes_ = 0;
     ExprPool& pool_;
     Encoder& encoder_;
     const TokenTable* vocabulary_;

@@ -32,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "guideway/base/id.h"
 #include "guideway/base/small_list.h"
 #include "guideway/grammar/readings.h"
 #include "guideway/regex/decimal.h"
@@ -77,7 +78,7 @@ struct Node {
     std::uint64_t demands = 0;                       // object: the marks that count,
     std::uint32_t least = 0, most = 0;               // and the limits on the number of different ones
     std::uint32_t minimum = 0, maximum = kInfinite;  // object, array
-    List<std::uint32_t> parts;                       // sequence, alternative
+    List<NodeId> parts;                              // sequence, alternative
     std::shared_ptr<const Punctuation> punctuation;  // object, array: most nodes of a grammar share it
     List<Entry> entries;                             // object: `fixed` properties, then open classes
     List<Readings> prefix;                           // array
@@ -99,8 +100,8 @@ void each_child(N&& node, F&& f) {
 }
 
 struct Program {
-    std::vector<Node> nodes;
-    std::uint32_t root = 0;
+    IdVector<NodeId, Node> nodes;
+    NodeId root{};
 };
 
 // A small cache of program prefixes: programs of one frontend begin with the same expressions, whose checks, and expressions in the pool,

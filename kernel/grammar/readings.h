@@ -8,9 +8,11 @@
 
 namespace guideway {
 
+enum class NodeId : std::uint32_t {};  // a node of a grammar
+
 struct Reading {  // a grammar of the value: a node, and the demands or counters that values of this node count for
     std::uint64_t marks = 0;
-    std::uint32_t node = 0;
+    NodeId node{};
 };
 
 class Readings {

@@ -23,19 +23,24 @@
 
 namespace guideway {
 
+enum class StateSetId : std::uint32_t {};
+inline constexpr StateSetId kNoStateSet{0xffffffff};
+
 struct StateSet {
     const Config* first = nullptr;
-    std::uint32_t count = 0, id = 0;
+    std::uint32_t count = 0;
+    StateSetId id{};
     std::span<const Config> configs() const { return {first, count}; }
 };
 
 // The index of state sets and their transitions (automaton_cache.h).
 struct StateSetIndex {
     struct Step {
-        std::uint32_t state_set = 0, token = 0;
+        StateSetId state_set{};
+        std::uint32_t token = 0;
         const StateSet* to = nullptr;  // null: free
     };
-    DroppableIndex ids;
+    DroppableIndex<StateSetId> ids;
     ArenaVector<Step> steps;  // a hash table by state set and token, with a few probes
     std::size_t noted = 0;    // number of calls of `note` since the table was empty
 
@@ -55,10 +60,9 @@ public:
     const StateSet& keep(std::span<const Config> configs) {
         GUIDEWAY_DCHECK(std::ranges::adjacent_find(configs, [](const Config& a, const Config& b) { return !(a < b); }) == configs.end());
         const std::uint64_t wanted = hash(configs);
-        const auto hash_of = [&](std::uint32_t id) { return hash(state_sets_[id].configs()); };
-        const auto same = [&](std::uint32_t id) { return std::ranges::equal(state_sets_[id].configs(), configs); };
-        const std::uint32_t known = tables_.ids.find(wanted, state_sets_.size(), hash_of, same);
-        if (known != InternTable::kMissing) return state_sets_[known];
+        const auto hash_of = [&](StateSetId id) { return hash(state_sets_[id].configs()); };
+        const auto same = [&](StateSetId id) { return std::ranges::equal(state_sets_[id].configs(), configs); };
+        if (const auto known = tables_.ids.find(wanted, state_sets_.size(), hash_of, same)) return state_sets_[*known];
         if (pieces_.empty() || pieces_.back().size() - used_ < configs.size()) {
             pieces_.emplace_back(std::max(configs.size(), std::clamp(stored_configs_ / 4, kFewest, kMost)));
             used_ = 0;
@@ -67,7 +71,7 @@ public:
         std::copy(configs.begin(), configs.end(), first);
         used_ += configs.size();
         stored_configs_ += configs.size();
-        const auto id = static_cast<std::uint32_t>(state_sets_.size());
+        const auto id = next_id<StateSetId>(state_sets_);
         state_sets_.push_back({first, static_cast<std::uint32_t>(configs.size()), id});
         tables_.ids.add(wanted);
         return state_sets_[id];
@@ -102,12 +106,12 @@ private:
         for (const Config& c : configs) hash = mix(hash, ConfigHash{}(c));
         return hash;
     }
-    std::size_t place(std::uint32_t state_set, std::uint32_t token) const {
-        return mix(std::uint64_t{state_set} << 32 | token, 0) >> 20 & (tables_.steps.size() - 1);
+    std::size_t place(StateSetId state_set, std::uint32_t token) const {
+        return mix(std::uint64_t{raw(state_set)} << 32 | token, 0) >> 20 & (tables_.steps.size() - 1);
     }
     // The place of this transition, or the first free one of the probed places; null: neither. With a single probe, half of the
     // repeated transitions were lost.
-    StateSetIndex::Step* find(std::uint32_t state_set, std::uint32_t token) const {
+    StateSetIndex::Step* find(StateSetId state_set, std::uint32_t token) const {
         auto& steps = tables_.steps;
         if (steps.empty()) return nullptr;
         for (std::size_t i = 0, at = place(state_set, token); i < kTried; ++i, at = (at + 1) & (steps.size() - 1))
@@ -127,7 +131,7 @@ private:
     StateSetIndex& tables_;
     std::vector<ArenaBlock<Config>> pieces_;
     std::size_t used_ = 0, stored_configs_ = 0;  // used_: of the last piece
-    SegmentedVector<StateSet, 5> state_sets_;
+    SegmentedVector<StateSet, 5, StateSetId> state_sets_;
 };
 
 }  // namespace guideway

@@ -34,7 +34,7 @@ ExprId UsedValues::spellings(ExprPool& pool, std::string_view text) {
     return pool.text(text);
 }
 
-std::uint32_t UsedValues::plus(std::uint32_t set, std::string_view text) {
+ValueSet UsedValues::plus(ValueSet set, std::string_view text) {
     Set made = sets_[set];
     made.before = set;
     ++made.count;
@@ -49,14 +49,14 @@ std::uint32_t UsedValues::plus(std::uint32_t set, std::string_view text) {
     made.scalars = pool_.unite({pool_.concat(pool_.text("\""), pool_.string_state(made.strings)), made.others});
     made.expr = pool_.unite({made.scalars, made.composites});
     if (const auto known = ids_.find(made.expr); known != ids_.end()) return known->second;
-    const auto id = static_cast<std::uint32_t>(sets_.size());
+    const ValueSet id = sets_.next();
     sets_.push_back(made);  // before `ids_` has its id: an allocation may fail
     ids_.emplace(made.expr, id);
     return id;
 }
 
-ExprId UsedValues::without(ExprId e, std::uint32_t set) {
-    if (!set) return e;
+ExprId UsedValues::without(ExprId e, ValueSet set) {
+    if (set == kEmptySet) return e;
     if (pool_[e].op == Op::composite) return pool_.subtract(e, sets_[set].composites);
     if (pool_[e].op != Op::number) {
         const ByteSet first = pool_.dfa.first(e);  // an expression that can begin an array or object may contain these
@@ -65,9 +65,9 @@ ExprId UsedValues::without(ExprId e, std::uint32_t set) {
     }
     // Numbers are excluded one by one, by other cells: then emptiness is known without a search.
     const ExprId all = e;
-    auto key = [&](std::uint32_t at) { return std::uint64_t{all} << 32 | at; };
-    std::vector<std::uint32_t> missing;
-    for (; set; set = sets_[set].before) {
+    auto key = [&](ValueSet at) { return std::uint64_t{raw(all)} << 32 | raw(at); };
+    std::vector<ValueSet> missing;
+    for (; set != kEmptySet; set = sets_[set].before) {
         if (auto known = numbers_left_.find(key(set)); known != numbers_left_.end()) {
             e = known->second;
             break;

@@ -99,7 +99,7 @@ private:
 };
 
 // The key of a state set and a token budget.
-inline std::uint64_t budget_key(std::uint32_t state_set, std::uint32_t left) { return std::uint64_t{state_set} << 32 | left; }
+inline std::uint64_t budget_key(StateSetId state_set, std::uint32_t left) { return std::uint64_t{raw(state_set)} << 32 | left; }
 
 // A time that several threads may set at once. A copy of it may be made only while no other thread uses it.
 class UseTime {
@@ -159,18 +159,18 @@ struct AutomatonCache {
     ArenaVector<KeyRange> key_ranges;
     ArenaVector<std::uint32_t> parts, key_tokens;
     // By state set: the position of its masks in `state_set_masks`. It is valid if `mask_owners` has the id of the state set there.
-    ArenaVector<std::uint32_t> mask_positions;
-    ArenaVector<Mask*> state_set_masks;  // the masks of one state set are adjacent; a row begins with the first
-    ArenaVector<std::uint32_t> mask_owners;
-    CompletionCache tails;      // long completions
-    ConfigsMemo finish, worst;  // fewest tokens to finish, and an upper bound of that after any legal token
+    IdVector<StateSetId, std::uint32_t, ArenaAllocator<std::uint32_t>> mask_positions;
+    ArenaVector<Mask*> state_set_masks;   // the masks of one state set are adjacent; a row begins with the first
+    ArenaVector<StateSetId> mask_owners;  // kNoStateSet: within the masks of a state set
+    CompletionCache tails;                // long completions
+    ConfigsMemo finish, worst;            // fewest tokens to finish, and an upper bound of that after any legal token
     // By state set: `finish` and `worst` for sets of more than `ConfigsMemo::kMostTogether` configurations, and the bytes
     // without an alternative.
-    ResultMemo<std::uint32_t, std::uint32_t> large_finish, large_worst;
-    ResultMemo<std::uint32_t, std::string> forced;
+    ResultMemo<StateSetId, std::uint32_t> large_finish, large_worst;
+    ResultMemo<StateSetId, std::string> forced;
     ResultMemo<std::uint64_t, std::vector<std::uint32_t>> within;  // by `budget_key`: masks that a budget narrows and that took long
-    std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids;  // by state set
-    StateSetIndex state_sets;                                                  // not counted in `bytes`, nor are the state sets
+    std::unordered_map<StateSetId, std::array<std::uint64_t, 2>> mask_ids;  // kNoStateSet: of a text that has ended
+    StateSetIndex state_sets;                                               // not counted in `bytes`, nor are the state sets
     MachineTables machine;
     std::size_t counted_bytes = 0;  // bytes, when they were counted last
     mutable UseTime last_use;       // time of its last use (MaskEngine::automaton_clock_), set by several threads
@@ -188,25 +188,25 @@ struct AutomatonCache {
     }
     std::span<const std::uint32_t> tokens(Span span) const { return std::span(key_tokens).subspan(span.begin, span.end - span.begin); }
     std::size_t bytes() const {
-        const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
+        const auto of = [](const auto& list) { return list.capacity() * sizeof *list.data(); };
         return sizeof *this + masks.bytes() + summaries.bytes() + key_indexes.bytes() + of(key_exits) + of(key_ranges) + of(parts) +
                of(key_tokens) + of(mask_positions) + of(state_set_masks) + of(mask_owners) + tails.bytes() + finish.bytes() +
                worst.bytes() + large_finish.bytes() + large_worst.bytes() + forced.bytes() + within.bytes() + mask_ids.size() * 64;
     }
     std::span<Mask* const> masks_of(const StateSet& state_set) const {  // empty: not cached
-        if (state_set.id >= mask_positions.size()) return {};
+        if (raw(state_set.id) >= mask_positions.size()) return {};
         const std::uint32_t begin = mask_positions[state_set.id];
         if (begin >= mask_owners.size() || mask_owners[begin] != state_set.id) return {};
         return std::span(state_set_masks).subspan(begin, state_set.count);
     }
     void keep_masks(const StateSet& state_set, std::span<Mask* const> found) {
         if (found.empty()) return;
-        if (mask_positions.size() <= state_set.id) mask_positions.resize(state_set.id + std::size_t{1});
+        if (mask_positions.size() <= raw(state_set.id)) mask_positions.resize(raw(state_set.id) + std::size_t{1});
         const std::size_t begin = mask_owners.size();
         state_set_masks.resize(begin);
         state_set_masks.insert(state_set_masks.end(), found.begin(), found.end());
         mask_positions[state_set.id] = static_cast<std::uint32_t>(begin);
-        mask_owners.resize(begin + found.size(), kNoTokens);
+        mask_owners.resize(begin + found.size(), kNoStateSet);
         mask_owners[begin] = state_set.id;  // last: if an allocation failed before, `masks_of` finds nothing
     }
 };

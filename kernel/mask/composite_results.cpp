@@ -95,7 +95,7 @@ std::uint32_t MaskBuilder::run_inner(Machine& inner, std::uint32_t trie, const C
 WalkResult MaskBuilder::composite(AutomatonCache& cache, Machine& machine, std::uint32_t trie, const Config& config) {
     cache_ = &cache;
     ExprPool& pool = machine.pool();
-    const std::uint32_t state = pool[config.state].a;
+    const std::uint32_t state = pool[config.expr()].composite_state();
     Machine& inner = CompositeLanguage::of(pool).machine(state);
     inner.set_ids([&](const AnalysedNode& c) { return results_.ids().of(c); });
     Accepted here;
@@ -121,8 +121,8 @@ bool MaskEngine::walk_composite(Machine& machine, std::uint32_t trie, const Conf
     ExprPool& pool = machine.pool();
     std::vector<Layer> layers;
     Config there = config;
-    there.state = split_layers(pool, config.state, layers);
-    if (pool[there.state].op != Op::composite) return false;
+    there.set_expr(split_layers(pool, config.expr(), layers));
+    if (pool[there.expr()].op != Op::composite) return false;
     if (layers.empty()) {
         MaskBuilder inner(results_, summaries_, punctuation_);  // a separate one, because builder_ is in use
         made = inner.composite(*current_cache_, machine, trie, there);
@@ -130,7 +130,7 @@ bool MaskEngine::walk_composite(Machine& machine, std::uint32_t trie, const Conf
     }
     if (layers.size() > 1 || layers[0].tail != kEmpty) return false;
     made = results_.run(machine, trie, there);
-    const auto excluded_tokens = spelled_alike(pool, results_.suffix_tries().forest(trie), there.state, layers[0].texts);
+    const auto excluded_tokens = spelled_alike(pool, results_.suffix_tries().forest(trie), there.expr(), layers[0].texts);
     if (excluded_tokens.empty()) return true;
     std::vector<std::uint32_t> row(results_.words());
     sets().write(made.tokens, row);

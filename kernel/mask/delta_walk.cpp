@@ -120,7 +120,7 @@ public:
     // walk exceeds the bound.
     bool run(std::uint32_t top, ExprId head, const Layer& layer) {
         tail_ = layer.tail;
-        const auto [node, part] = std::pair{pool_[layer.texts].a, pool_[layer.texts].b};
+        const auto [node, part] = std::pair{pool_[layer.texts].string_node(), pool_[layer.texts].part()};
         const std::uint32_t above = x_.depth[top];
         path_.clear();
         if (!enter(top, head, {node, part})) return false;

@@ -31,7 +31,7 @@ std::pair<ExprId, ByteSet> most_of(ExprPool& pool, ExprId state, const ByteSet& 
 
 const SelfLoops* LoopMemo::find(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state, bool exact) {
     if (!pool[state].unbounded) return nullptr;
-    const std::uint64_t key = std::uint64_t{state} << 1 | exact;
+    const std::uint64_t key = std::uint64_t{raw(state)} << 1 | exact;
     if (const SelfLoops** known = found_.find(key)) return *known;
     // A summand may be an intersection without texts, which also returns to itself. If a short search cannot decide, the state
     // counts as empty.
@@ -121,7 +121,7 @@ void LoopMemo::clear() {
 
 std::uint16_t DfaTable::number(const ExprPool& pool, ExprId expr) {
     if (slots_.empty()) slots_.assign(std::bit_ceil(4 * most_), kUnknown);
-    std::size_t at = (expr * 0x9e3779b1u >> 8) & (slots_.size() - 1);
+    std::size_t at = (raw(expr) * 0x9e3779b1u >> 8) & (slots_.size() - 1);
     for (; slots_[at] != kUnknown; at = (at + 1) & (slots_.size() - 1))
         if (states_[slots_[at]].expr == expr) return slots_[at];
     if (states_.empty()) {  // reserved once, so that references stay valid

@@ -25,7 +25,7 @@ public:
     const SelfLoops* find(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state, bool exact);
     // The same, if it was found before.
     const SelfLoops* known(ExprId state, bool exact) const {
-        const SelfLoops* const* known = found_.find(std::uint64_t{state} << 1 | exact);
+        const SelfLoops* const* known = found_.find(std::uint64_t{raw(state)} << 1 | exact);
         return known ? *known : nullptr;
     }
     // A sequence of states q0 → q1 → … → qn in which every character of a class C leads from qi to q(i+1): exactly n
@@ -49,7 +49,7 @@ private:
 
     FlatMap<std::uint64_t, const SelfLoops*, NumberHash> found_;  // by expression, and whether exact
     std::deque<SelfLoops> kept_;
-    FlatMap<std::uint64_t, const ClassSequence*, NumberHash> found_class_sequences_;  // by expression
+    FlatMap<ExprId, const ClassSequence*, NumberHash> found_class_sequences_;  // by expression
     std::deque<ClassSequence> class_sequences_;
     std::unordered_map<ExprId, std::vector<std::uint64_t>> heads_;  // by expression: the blocks whose characters are texts of it
 };

@@ -48,7 +48,7 @@ bool KeyWalk::run(ExprPool& pool, const TrieForest& forest, ExprId state) {
         return true;
     }
     if (pool[rest].op != Op::strings) return false;
-    const auto [node, part] = std::pair{pool[rest].a, pool[rest].b};
+    const auto [node, part] = std::pair{pool[rest].string_node(), pool[rest].part()};
     if (strings.count(node) > kMaxKeys) return false;
     strings.each_end(node, [&](ExprId end) { labels.push_back(label_of(pool, after_byte(pool, kQuote, end))); });
     if (std::find(labels.begin(), labels.end(), kNoLabel) != labels.end()) return false;

@@ -110,7 +110,7 @@ void LeafResults::clear() {
 // The result is stored without a base (as with `bare`), because its tokens are only added to masks.
 const WalkResult& LeafResults::run_shared(ExprPool& pool, std::uint32_t trie, std::uint32_t component, ExprId state,
                                           const ByteSet& follow) {
-    const ResultKey key{trie, component, state, trie == kVocabularyTrie};
+    const ResultKey key{trie, component, raw(state), trie == kVocabularyTrie};
     if (Known* known = memo_.find(key)) {
         known->last_use = counters.result_clock;
         return known->run;
@@ -124,8 +124,9 @@ const WalkResult& LeafResults::run_shared(ExprPool& pool, std::uint32_t trie, st
 const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const Config& config, bool bare) {
     const bool leaf = machine.is_leaf(config);
     bare &= leaf && trie == kVocabularyTrie;
-    ResultKey key{trie, machine.component(config.node).id, config.state, leaf ? std::uint32_t{bare} : config.regs};
-    if (leaf) key.state = clipped(machine.pool(), trie, config.state);
+    Config at = config;
+    if (leaf) at.set_expr(clipped(machine.pool(), trie, config.expr()));
+    const ResultKey key{trie, machine.component(config.node).id, raw(at.state), leaf ? std::uint32_t{bare} : raw(config.regs)};
     if (Known* known = memo_.find(key)) {
         counters.hits.fetch_add(1, std::memory_order_relaxed);
         known->last_use = counters.result_clock;
@@ -135,10 +136,8 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
     ++counters.misses;
     ++counters.result_clock;
     WalkResult made{};
-    Config at = config;
-    at.state = key.state;
     const bool clipped = at.state != config.state;
-    const bool difference = leaf && trie == kVocabularyTrie && is_difference(machine.pool(), at.state);
+    const bool difference = leaf && trie == kVocabularyTrie && is_difference(machine.pool(), at.expr());
     // Of a leaf over the vocabulary, the cheapest way first: the run without loop bounds, if it is known; the table of
     // plain tokens; the run without loop bounds, walked now; a superset with at most `first_tries` tokens to test; the
     // difference from another state; a superset with at most `tries`. Of a difference of languages: only the last two.
@@ -152,15 +151,15 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
     };
     // Not a leaf: a walk of the machine. A composite value: the inner machine, if it can. A leaf over a suffix trie or an alphabet
     // slice, or a substring: a walk of the leaf. Any other leaf over the vocabulary: from others, or else a walk of the leaf.
-    at_node(config.node, [&] {
-        const bool is_substring = leaf && is_substring_leaf(machine.pool(), at.state);  // its own walk is the shortest
+    at_node(raw(config.node), [&] {
+        const bool is_substring = leaf && is_substring_leaf(machine.pool(), at.expr());  // its own walk is the shortest
         const std::uint32_t walked_trie =
-            leaf && trie == kVocabularyTrie && !is_substring ? alphabet_slice(machine.pool(), at.state) : trie;
+            leaf && trie == kVocabularyTrie && !is_substring ? alphabet_slice(machine.pool(), at.expr()) : trie;
         if (!leaf) made = walk(machine, trie, at);
         else if (tuning_.composite_walks && composites_.walk_composite(machine, trie, at, made)) {
         } else if (trie != kVocabularyTrie && walk_minuend(machine, trie, at, made)) {
         } else if (walked_trie != kVocabularyTrie || is_substring || !derive_from_others())
-            made = walk_leaf(machine.pool(), walked_trie, at.state, machine.component(config.node).follow, nullptr,
+            made = walk_leaf(machine.pool(), walked_trie, at.expr(), machine.component(config.node).follow, nullptr,
                              clipped && walked_trie == kVocabularyTrie && tuning_.loop_bounds ? &key : nullptr);
     });
     counters.bytes += kRunBytes;
@@ -214,7 +213,7 @@ std::uint32_t LeafResults::plain_set(std::uint32_t characters, std::span<const s
 // tokens are walked.
 bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool bare, WalkResult& made) {
     ExprPool& pool = machine.pool();
-    const Supersets::Unbounded state = pool.supersets.unbounded(config.state);
+    const Supersets::Unbounded state = pool.supersets.unbounded(config.expr());
     if (!tuning_.plain_tokens || pool[state.expr].nullable) return false;
     // Another state whose run has these plain tokens, and perhaps longer ones: the base of a delta; kNone: none.
     ExprId like = state.left == kInfinite ? kNone : state.expr;
@@ -232,7 +231,7 @@ bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool
     std::vector<std::uint32_t> suffix_tries;
     auto structural = [&](ExprId at) {
         std::vector<std::uint32_t> tokens;
-        there.state = at;
+        there.set_expr(at);
         suffix_tries.clear();
         for (const auto kind : {PlainTokens::control, PlainTokens::longer, PlainTokens::rest}) {
             if (kind == PlainTokens::control && !pool.dfa.first(state.expr).meets(controls)) continue;
@@ -243,11 +242,11 @@ bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool
         std::sort(tokens.begin(), tokens.end());
         return tokens;
     };
-    std::vector<std::uint32_t> tokens = structural(config.state);
+    std::vector<std::uint32_t> tokens = structural(config.expr());
     made = {kNoTokens, suffix_tries.size() == 1 ? suffix_tries[0] : suffix_tries_.united(suffix_tries), kNoTokens};
     const std::uint32_t left = std::min(state.left, plain.most_characters());
     if (like != kNone && tuning_.delta_sets && !bare) {
-        there.state = like;
+        there.set_expr(like);
         const std::uint32_t base = run(machine, kVocabularyTrie, there).tokens;
         std::vector<std::uint32_t> of_base = structural(like), cleared, added;
         std::set_difference(of_base.begin(), of_base.end(), tokens.begin(), tokens.end(), std::back_inserter(cleared));
@@ -274,21 +273,22 @@ ExprId LeafResults::clipped(ExprPool& pool, std::uint32_t trie, ExprId state) co
 
 // Whether the run of a leaf's state over the whole vocabulary is known.
 bool LeafResults::knows(Machine& machine, const Config& config, ExprId state) {
-    return memo_.find({kVocabularyTrie, machine.component(config.node).id, clipped(machine.pool(), kVocabularyTrie, state), 0}) != nullptr;
+    return memo_.find({kVocabularyTrie, machine.component(config.node).id, raw(clipped(machine.pool(), kVocabularyTrie, state)), 0}) !=
+           nullptr;
 }
 
 // The run of the state's delta base (`LazyDfa::delta_base`), with the tokens by which the two states differ.
 bool LeafResults::walk_difference(Machine& machine, const Config& config, WalkResult& made) {
     if (!tuning_.differences) return false;
     ExprPool& pool = machine.pool();
-    const ExprId base = pool.dfa.delta_base(config.state);
-    if (base <= kEmpty || base == config.state) return false;
+    const ExprId base = pool.dfa.delta_base(config.expr());
+    if (base <= kEmpty || base == config.expr()) return false;
     // To walk both states pays only if the run of the base needs no walk: it accepts all plain tokens, or is cached.
-    if (!is_difference(pool, config.state) && !accepts_plain_tokens(pool, base, true) && !knows(machine, config, base)) return false;
-    const auto difference = pair_walk(pool, trie_, config.state, base, tuning_.difference_bound);
+    if (!is_difference(pool, config.expr()) && !accepts_plain_tokens(pool, base, true) && !knows(machine, config, base)) return false;
+    const auto difference = pair_walk(pool, trie_, config.expr(), base, tuning_.difference_bound);
     if (!difference) return false;
     Config there = config;
-    there.state = base;
+    there.set_expr(base);
     const WalkResult run_of_base = run(machine, kVocabularyTrie, there);
     if (run_of_base.context_dependent != kNoTokens) return false;
     made = run_of_base;
@@ -301,9 +301,9 @@ bool LeafResults::walk_minuend(Machine& machine, std::uint32_t trie, const Confi
     const TrieForest& forest = suffix_tries_.forest(trie);
     if (!tuning_.bases || !forest.whole()) return false;
     Config there = config;
-    there.state = minuend_of(machine.pool(), config.state);
-    if (there.state == kNone) return false;
-    const auto difference = text_walk(machine.pool(), *forest.trie, config.state, there.state, tuning_.difference_bound);
+    there.set_expr(minuend_of(machine.pool(), config.expr()));
+    if (there.expr() == kNone) return false;
+    const auto difference = text_walk(machine.pool(), *forest.trie, config.expr(), there.expr(), tuning_.difference_bound);
     if (!difference || !difference->cleared.empty()) return false;
     made = run(machine, trie, there);
     return true;
@@ -311,7 +311,7 @@ bool LeafResults::walk_minuend(Machine& machine, std::uint32_t trie, const Confi
 
 const LeafResults::Known& LeafResults::superset_result(Machine& machine, const Config& config, SupersetBounds& wider) {
     const AnalysedNode& component = machine.component(config.node);
-    const ResultKey key{kVocabularyTrie, component.id, config.state, 0};
+    const ResultKey key{kVocabularyTrie, component.id, raw(config.expr()), 0};
     Known* known = memo_.find(key);
     const auto met = superset_bounds_.find(key);
     if (known && met != superset_bounds_.end()) {
@@ -319,7 +319,8 @@ const LeafResults::Known& LeafResults::superset_result(Machine& machine, const C
         known->last_use = counters.result_clock;
         return *known;
     }
-    const WalkResult made = walk_leaf(machine.pool(), alphabet_slice(machine.pool(), config.state), config.state, component.follow, &wider);
+    const WalkResult made =
+        walk_leaf(machine.pool(), alphabet_slice(machine.pool(), config.expr()), config.expr(), component.follow, &wider);
     if (met == superset_bounds_.end()) counters.bytes += kWiderBytes;
     superset_bounds_[key] = wider;
     if (known) return *known;
@@ -333,20 +334,20 @@ bool LeafResults::walk_superset(Machine& machine, const Config& config, std::siz
     if (!tuning_.supersets) return false;
     ExprPool& pool = machine.pool();
     bool quick = false;  // a summand has self-loops, so its walk accepts whole subtrees
-    if (!pool[config.state].boolean)
-        each_summand(pool, config.state, [&](ExprId part) { return quick = loops_.find(pool, subtrees_, part, false) != nullptr; });
+    if (!pool[config.expr()].boolean)
+        each_summand(pool, config.expr(), [&](ExprId part) { return quick = loops_.find(pool, subtrees_, part, false) != nullptr; });
     if (quick) return false;
-    const Superset relaxed = pool.supersets.superset(config.state);
-    if (relaxed.expr == config.state || relaxed.expr <= kEmpty) return false;
+    const Superset relaxed = pool.supersets.superset(config.expr());
+    if (relaxed.expr == config.expr() || relaxed.expr <= kEmpty) return false;
     // The length in bytes up to which the state accepts the same tokens, if shortest completions in the superset have at most
     // `needed` bytes.
     auto same_for = [&](std::uint32_t needed) {
         return std::min(relaxed.early, relaxed.exact_up_to - std::min(relaxed.exact_up_to, needed));
     };
-    const bool boolean = pool[config.state].boolean;
+    const bool boolean = pool[config.expr()].boolean;
     if (boolean && same_for(pool.emptiness.shortest(relaxed.expr)) + 1 < kNear) return false;  // decided without a walk
     Config there = config;
-    there.state = relaxed.expr;
+    there.set_expr(relaxed.expr);
     SupersetBounds wider;
     const WalkResult run = superset_result(machine, there, wider).run;
     const std::uint32_t most = same_for(boolean ? wider.rest : 0);
@@ -359,7 +360,7 @@ bool LeafResults::walk_superset(Machine& machine, const Config& config, std::siz
         if (cleared.size() == most_tried) return false;
         cleared.push_back(t);
     }
-    std::erase_if(cleared, [&](std::uint32_t t) { return accepts_token(pool, config.state, vocabulary_.token(t)); });
+    std::erase_if(cleared, [&](std::uint32_t t) { return accepts_token(pool, config.expr(), vocabulary_.token(t)); });
     made = run_without(run, std::move(cleared));
     return true;
 }
@@ -406,10 +407,10 @@ std::uint32_t LeafResults::without(std::uint32_t suffix_trie, std::span<const st
 bool LeafResults::walk_without_loop_bounds(Machine& machine, const Config& config, bool walks, WalkResult& made) {
     if (!tuning_.loop_bounds) return false;
     ExprPool& pool = machine.pool();
-    const Superset unbounded = pool.supersets.without_loop_bounds(config.state);
-    if (unbounded.expr == config.state) return false;
+    const Superset unbounded = pool.supersets.without_loop_bounds(config.expr());
+    if (unbounded.expr == config.expr()) return false;
     const AnalysedNode& component = machine.component(config.node);
-    const ResultKey key{kVocabularyTrie, component.id, unbounded.expr, 0};
+    const ResultKey key{kVocabularyTrie, component.id, raw(unbounded.expr), 0};
     Known* known = memo_.find(key);
     if (!known && walks) {
         const WalkResult run = walk_leaf(pool, kVocabularyTrie, unbounded.expr, component.follow, nullptr, &key);
@@ -425,7 +426,7 @@ bool LeafResults::walk_without_loop_bounds(Machine& machine, const Config& confi
     std::vector<std::uint32_t> cleared;
     for (const auto& [token, begun] : rounds->second.tokens) {
         if (begun <= unbounded.exact_up_to || !(row_[token >> 5] >> (token & 31) & 1)) continue;
-        if (!accepts_token(pool, config.state, vocabulary_.token(token))) cleared.push_back(token);
+        if (!accepts_token(pool, config.expr(), vocabulary_.token(token))) cleared.push_back(token);
     }
     made = run_without(known->run, std::move(cleared));
     return true;

@@ -424,7 +424,7 @@ bool walk_texts(ExprPool& pool, const TrieForest& forest, ExprId start, const By
     const bool within = pool[start].op == Op::strings;
     const ExprId rest = within ? start : after_byte(pool, kQuote, start);
     if (pool[rest].op != Op::strings) return false;
-    const auto [node, part] = std::pair{pool[rest].a, pool[rest].b};
+    const auto [node, part] = std::pair{pool[rest].string_node(), pool[rest].part()};
     const StringTrie& strings = pool.strings();
     if (strings.spelling(node) == Encoding::text || !is_byte(pool, strings.only_tail(node), kQuote)) return false;
     Texts texts{*forest.trie, follow, made};

@@ -61,7 +61,7 @@ private:
     // Whether the only configuration is in a leaf that loops by all characters below the node.
     bool loops(std::uint32_t node) {
         if (!subtrees_ || !tuning_.self_loops || stepped_.size() != 1 || !machine_.is_leaf(stepped_[0])) return false;
-        const ExprId state = stepped_[0].state;
+        const ExprId state = stepped_[0].expr();
         const SelfLoops* const found = loops_.find(machine_.pool(), *subtrees_, state, true);
         return found &&
                subtrees_->loop(node, *found, machine_.pool()[state].nullable ? machine_.component(stepped_[0].node).follow : ByteSet{});

@@ -156,7 +156,7 @@ bool MaskBuilder::apply_summary(Machine& machine, const Task& task) {
         (phase != Phase::after && phase != Phase::colon))
         return false;
     const bool any_register = phase == Phase::colon && !k.bounded;
-    const ResultKey key{task.trie, k.id, c.state, any_register ? kAnyRegister : c.regs};
+    const ResultKey key{task.trie, k.id, raw(c.state), any_register ? kAnyRegister : raw(c.regs)};
     const ComponentSummary* known = cache_->summaries.find(key);
     if (known) {
         results_.counters.hits.fetch_add(1, std::memory_order_relaxed);
@@ -240,7 +240,7 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
     // The index depends on the object only by its colon, so objects with equal keys share it.
     const Punctuation& punctuation = *machine.component(c.node).punctuation;
     const std::uint32_t colon_begins = byte_at(punctuation.colon, 0) | (punctuation.space ? 0x100u : 0u);
-    const ResultKey key{task.trie, colon_begins, c.state, 0};
+    const ResultKey key{task.trie, colon_begins, raw(c.state), 0};
     if (const KeyIndex* known = cache_->key_indexes.find(key)) {
         results_.counters.hits.fetch_add(1, std::memory_order_relaxed);
         return *known;
@@ -249,7 +249,7 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
     const TrieForest& forest = suffix_tries_.forest(task.trie);
     const TokenTrie& x = *forest.trie;
     KeyWalk& walked = key_walk_;
-    if (!walked.run(machine.pool(), forest, rest_of(c.state))) return cache_->key_indexes.add(key, {{}, {}, false});
+    if (!walked.run(machine.pool(), forest, keys_of(c.state))) return cache_->key_indexes.add(key, {{}, {}, false});
     fuel_.spend(kTaskWork * (walked.labels.size() + walked.places.size()));
     const auto size = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
     auto& exits = cache_->key_exits;

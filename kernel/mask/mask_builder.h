@@ -54,7 +54,7 @@ private:
     struct Exploration {
         std::vector<Task> tasks;
         // By suffix trie, the one with the longest text first: the frames that continue with it.
-        std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> frames_to_resume;
+        std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<FrameId>> frames_to_resume;
         std::vector<std::uint32_t> sets, context_dependent, exits;
         std::unordered_set<std::uint64_t> visited_frames;               // pairs of a trie and a frame
         std::unordered_map<std::uint32_t, VisitedSet> visited_configs;  // by trie: configurations of objects and arrays
@@ -90,7 +90,7 @@ private:
     void follow(Machine& machine, Exploration& exploration, unsigned depth);
     void drain_worklist(Machine& machine, Exploration& exploration);
     bool run_parts(Machine& machine, Exploration& exploration, const Task& task);
-    void leave(Exploration& exploration, std::uint32_t trie, std::uint32_t frame);
+    void leave(Exploration& exploration, std::uint32_t trie, FrameId frame);
 
     // composite_results.cpp
     struct Accepted {  // accepted tokens: those of a list, and of a row if it is not empty

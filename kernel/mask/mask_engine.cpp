@@ -110,8 +110,8 @@ void MaskEngine::drop_before(std::uint32_t time) {
 // kNoTokens.
 MaskEngine::Mask* MaskEngine::find(const Machine& machine, const AutomatonCache& cache, const Config& c) {
     if (!machine.is_leaf(c)) return cache.masks.find(c);
-    Mask* known = cache.masks.find({c.node, c.state, 0, c.parent});
-    if (known && known->context_dependent && c.regs != 0) known = cache.masks.find(c);
+    Mask* known = cache.masks.find({c.node, c.state, {}, c.parent});
+    if (known && known->context_dependent && c.regs != Register{}) known = cache.masks.find(c);
     return known && known->run != kNoTokens ? known : nullptr;
 }
 
@@ -198,8 +198,8 @@ MaskEngine::Mask& MaskEngine::mask(Machine& machine, const Config& config) {
     builder_.build(*current_cache_, machine, config, made);
     made.accepting = machine.accepting(config);
     Config place = config;
-    if (machine.is_leaf(config) && config.regs != 0) {
-        const Config any{config.node, config.state, 0, config.parent};
+    if (machine.is_leaf(config) && config.regs != Register{}) {
+        const Config any{config.node, config.state, {}, config.parent};
         Mask* marker = current_cache_->masks.find(any);
         if (!made.context_dependent && (!marker || !marker->context_dependent)) place = any;
         if (made.context_dependent && !marker) {

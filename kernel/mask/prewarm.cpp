@@ -25,14 +25,14 @@ void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
     fuel_.within(kMost, [&] {
         const std::uint64_t before = fuel_.left();
         for (const bool quoted : {true, false})
-            for (std::uint32_t n = 0; n < machine.size(); ++n) {
+            for (const NodeId n : machine.nodes()) {
                 const AnalysedNode& c = machine.component(n);
                 if (c.kind != NodeKind::leaf || !pool.emptiness.is_nonempty(c.expr)) continue;
                 if (pool[c.expr].op == Op::strings || pool[after_byte(pool, '"', c.expr)].op == Op::strings) continue;
                 const ExprId state = quoted ? pool.dfa.derivative(c.expr, '"') : c.expr;
                 if (state <= kEmpty) continue;
                 if (before - fuel_.left() > kEnough || bytes() > budget_) return;
-                results_.run(machine, kVocabularyTrie, {n, state, 0, kBottom});
+                results_.run(machine, kVocabularyTrie, Config::at_leaf(n, state, ReadTexts::kUnknown, kBottom));
             }
     });
     recount_bytes(*current_cache_);
@@ -48,14 +48,15 @@ void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_
     for (const Config& c : first)
         if (!is_over()) mask(machine, c);
     std::vector<Config> leaves;
-    std::vector<std::vector<Config>> rests(machine.size());  // by component: the rests of sequences that begin where it ends
-    for (std::uint32_t n = 0; n < machine.size(); ++n) {
+    IdVector<NodeId, std::vector<Config>> rests(machine.nodes().size());  // by component: the rests of sequences that begin where it ends
+    for (const NodeId n : machine.nodes()) {
         const AnalysedNode& c = machine.component(n);
-        if (c.kind == NodeKind::leaf && machine.pool().emptiness.is_nonempty(c.expr)) leaves.push_back({n, c.expr, 0, kBottom});
+        if (c.kind == NodeKind::leaf && machine.pool().emptiness.is_nonempty(c.expr))
+            leaves.push_back(Config::at_leaf(n, c.expr, ReadTexts::kUnknown, kBottom));
         if (c.kind != NodeKind::sequence || !machine.shares_stacks()) continue;
         for (std::uint32_t i = 1; i < c.parts.size(); ++i) {
-            rests[c.parts[i - 1]].push_back({n, i, 0, kBottom});
-            if (!is_over()) builder_.call(machine, kVocabularyTrie, {n, i, 0, kBottom}, 0);
+            const Config& rest = rests[c.parts[i - 1]].emplace_back(Config{n, NodeState{i}, {}, kBottom});
+            if (!is_over()) builder_.call(machine, kVocabularyTrie, rest, 0);
         }
     }
     std::unordered_set<std::uint64_t> seen;
@@ -63,15 +64,16 @@ void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_
     for (std::size_t i = 0; i < leaves.size() && !is_over(); ++i) {  // breadth-first from the starts of the leaves
         fuel_.spend(kStateWork);
         const Config at = leaves[i];
-        if (at.state == kEmpty || !seen.insert(std::uint64_t{at.node} << 32 | at.state).second) continue;
+        if (at.expr() == kEmpty || !seen.insert(std::uint64_t{raw(at.node)} << 32 | raw(at.expr())).second) continue;
         const WalkResult made = results_.run(machine, kVocabularyTrie, at);
         if (made.suffix_trie)
             for (const Config& rest : rests[at.node])
                 if (!is_over()) builder_.call(machine, made.suffix_trie, rest, 0);
-        const ByteSet live = machine.pool().dfa.first(at.state);
+        const ByteSet live = machine.pool().dfa.first(at.expr());
         for (int b = live.from(0); b >= 0; b = b < 255 ? live.from(static_cast<unsigned>(b) + 1) : -1) {
-            const ExprId next = machine.pool().dfa.derivative(at.state, static_cast<std::uint8_t>(b));
-            if (next != kNone && (leaves.empty() || leaves.back().state != next)) leaves.push_back({at.node, next, 0, kBottom});
+            const ExprId next = machine.pool().dfa.derivative(at.expr(), static_cast<std::uint8_t>(b));
+            if (next != kNone && (leaves.empty() || leaves.back().expr() != next))
+                leaves.push_back(Config::at_leaf(at.node, next, ReadTexts::kUnknown, kBottom));
         }
     }
     recount_bytes(*current_cache_);

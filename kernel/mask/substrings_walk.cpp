@@ -27,7 +27,7 @@ std::optional<Start> start_of(const ExprPool& pool, ExprId e) {
     if (pool[head].op != Op::substring) return std::nullopt;
     const bool quoted = is_byte(pool, tail, kQuoteByte);
     if (!quoted && (tail != kEmpty || rest != kNone)) return std::nullopt;
-    const auto [state, part] = std::pair{pool[head].a, pool[head].b};
+    const auto [state, part] = std::pair{pool[head].substring_state(), pool[head].part()};
     return Start{state, part, rest != kNone, quoted};
 }
 
@@ -111,7 +111,7 @@ bool is_substring_leaf(const ExprPool& pool, ExprId state) { return start_of(poo
 Quotation quotation_at(ExprPool& pool, ExprId state) {
     const ExprId head = head_and_tail(pool, state).first;
     if (pool[head].op != Op::substring) return Quotation::none;
-    const auto [number, part] = std::pair{pool[head].a, pool[head].b};
+    const auto [number, part] = std::pair{pool[head].substring_state(), pool[head].part()};
     const Substrings::Interval& at = pool.substrings().interval(number);
     return part == 0 && at.high > 0 && at.depth == 0 ? Quotation::begins : Quotation::inside;
 }

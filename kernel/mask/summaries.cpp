@@ -76,7 +76,7 @@ std::uint32_t FrameSummaries::joined(const std::vector<std::uint32_t>& sets) {
 }
 
 // Notes that a suffix trie is left above a frame.
-void MaskBuilder::leave(Exploration& exploration, std::uint32_t trie, std::uint32_t frame) {
+void MaskBuilder::leave(Exploration& exploration, std::uint32_t trie, FrameId frame) {
     exploration.frames_to_resume[{~suffix_tries_.reach(trie), trie}].push_back(frame);
 }
 
@@ -133,7 +133,7 @@ void MaskBuilder::drain_worklist(Machine& machine, Exploration& exploration) {
 // Follows the suffix tries of an exploration down the stacks: through summaries of the rests of sequences where they can be
 // computed, else by tasks.
 void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned depth) {
-    std::vector<std::uint32_t> all, inside;
+    std::vector<FrameId> all, inside;
     Configs together;
     drain_worklist(machine, exploration);
     while (!exploration.frames_to_resume.empty()) {
@@ -141,11 +141,11 @@ void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned de
         exploration.frames_to_resume.erase(exploration.frames_to_resume.begin());
         const std::uint32_t trie = key.second;
         all.clear();
-        for (std::uint32_t frame : frames) machine.members(frame, all);
+        for (const FrameId frame : frames) machine.members(frame, all);
         sort_unique(all);
         inside.clear();
-        for (std::uint32_t frame : all) {
-            if (!exploration.visited_frames.insert(std::uint64_t{trie} << 32 | frame).second) continue;
+        for (const FrameId frame : all) {
+            if (!exploration.visited_frames.insert(std::uint64_t{trie} << 32 | raw(frame)).second) continue;
             if (++paths_ > kMaxPaths)
                 throw over_limit(kMaxPaths, "parser stacks in the computation of one mask", "make the grammar less ambiguous");
             const Config at = machine.frame(frame);
@@ -174,7 +174,7 @@ void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned de
 }
 
 const FrameSummary* MaskBuilder::call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth) {
-    const ResultKey key{trie, machine.component(frame.node).id, frame.state, 0};
+    const ResultKey key{trie, machine.component(frame.node).id, raw(frame.state), 0};
     if (const auto known = summaries_.known.find(key); known != summaries_.known.end()) {
         known->second.last_use = results_.counters.result_clock;
         return known->second.incomplete ? nullptr : &known->second;
@@ -184,7 +184,7 @@ const FrameSummary* MaskBuilder::call(Machine& machine, std::uint32_t trie, cons
     FrameSummary& made = summaries_.known[key];
     try {
         Exploration exploration;
-        leave(exploration, trie, machine.push({frame.node, frame.state, 0, kBottom}));
+        leave(exploration, trie, machine.push({frame.node, frame.state, {}, kBottom}));
         follow(machine, exploration, depth + 1);
         sort_unique(exploration.sets);
         sort_unique(exploration.exits);

@@ -98,7 +98,7 @@ std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Sto
     const Hold guard(*store, StoreLock::Rank::background);
     Program program =
         read_program(words, store->pool, vocabulary.get(), vocabulary->limits().tuning.program_prefixes ? &store->beginnings : nullptr);
-    const std::uint32_t root = program.root;
+    const NodeId root = program.root;
     auto components = analyse(std::move(program), store->pool);
     for (AnalysedNode& c : components) c.id = store->engine.ids().of(c);
     made->nodes_ = components.size();

@@ -35,7 +35,7 @@ std::string Completions::next_forced(Configs configs, std::size_t& tried) {
     Configs next, only;
     const auto copies = [&](const Config& c) {
         ExprPool& pool = machine_.pool();
-        return machine_.is_leaf(c) && is_substring_leaf(pool, c.state) && after_byte(pool, '"', c.state) == kNone;
+        return machine_.is_leaf(c) && is_substring_leaf(pool, c.expr()) && after_byte(pool, '"', c.expr()) == kNone;
     };
     const auto ends = [&](const Config& c) { return machine_.accepting(c); };
     while (forced.size() < kMaxForced && std::none_of(configs.begin(), configs.end(), ends) &&
@@ -134,10 +134,10 @@ std::uint32_t Completions::loop_needs(const Configs& configs, std::uint32_t node
     std::uint32_t least = kInfinite;
     for (const Config& c : configs) {
         if (!machine_.is_leaf(c)) continue;
-        const Supersets::Unbounded state = machine_.pool().supersets.unbounded(c.state);
+        const Supersets::Unbounded state = machine_.pool().supersets.unbounded(c.expr());
         const SelfLoops* loops = engine_.loops(machine_.pool(), state.expr);
         if (!loops || !vocabulary_.subtrees().loop(node, *loops, machine_.component(c.node).follow)) continue;
-        const bool alone = configs.size() == 1 && state.expr == c.state;  // then every character returns to the same state
+        const bool alone = configs.size() == 1 && state.expr == c.expr();  // then every character returns to the same state
         least = std::min(least, sum(alone ? tokens(configs) : sum(machine_.cost(c), 1), 3));
     }
     return least;

@@ -83,7 +83,7 @@ Quotation Matcher::quotation() const {
         Machine& machine = *automaton_->machine_;
         Quotation found = Quotation::none;
         for (const Config& c : history_.now().configs()) {
-            const Quotation one = machine.is_leaf(c) ? quotation_at(machine.pool(), c.state) : Quotation::none;
+            const Quotation one = machine.is_leaf(c) ? quotation_at(machine.pool(), c.expr()) : Quotation::none;
             if (one == Quotation::none || (found != Quotation::none && found != one)) return Quotation::none;
             found = one;
         }
@@ -294,7 +294,7 @@ void Matcher::advance_and_fill(std::int64_t token, std::span<std::uint32_t> row)
 }
 
 Matcher::MaskId Matcher::mask_id() const {
-    const auto state_set = [&] { return finished_ ? kInfinite : history_.now().id; };  // kInfinite: only end tokens are legal
+    const auto state_set = [&] { return finished_ ? kNoStateSet : history_.now().id; };
     {
         const SharedHold guard(*automaton_->store_);
         const auto& memo = automaton_->cache().mask_ids;
@@ -417,7 +417,7 @@ Matcher::Fit Matcher::fill_masks_within(std::span<std::uint32_t> row, std::span<
 std::uint32_t Matcher::needed() const {
     if (!is_large(history_.now())) return completions().tokens(now());
     auto& memo = automaton_->cache().large_finish;
-    const std::uint32_t id = history_.now().id;
+    const StateSetId id = history_.now().id;
     if (const auto* known = memo.find(id)) return *known;
     const std::uint32_t found = completions().tokens(now());
     memo.keep(id, found);
@@ -440,7 +440,7 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
     fill_locked(history_.now(), row);
     automaton_->machine_->drop_irrelevant_texts(configs, automaton_->vocabulary_->longest());
     AutomatonCache& cache = automaton_->cache();
-    const std::uint32_t id = history_.now().id;
+    const StateSetId id = history_.now().id;
     const auto known_worst = [&]() -> std::optional<std::uint32_t> {
         if (!is_large(history_.now())) return cache.worst.find(configs);
         const std::uint32_t* found = cache.large_worst.find(id);

@@ -32,14 +32,14 @@ ByteSet bytes_of_spellings(char32_t c, Encoding spelling) {
 ByteSet ByteFacts::alphabet(ExprId e) {
     auto fixed = [&](ExprId p) {
         const Expr& x = exprs_[p];
-        if (x.op == Op::strings) return exprs_.strings().characters(x.a) > kMaxCharacters;
+        if (x.op == Op::strings) return exprs_.strings().characters(x.string_node()) > kMaxCharacters;
         return x.op != Op::concatenation && x.op != Op::alternation && x.op != Op::intersection && x.op != Op::difference &&
                x.op != Op::repetition;
     };
     auto of = [&](ExprId p) {
         const Expr& x = exprs_[p];
         if (!fixed(p)) return exprs_.bytes_of(*alphabets_.find(p));
-        if (x.op == Op::set) return exprs_.bytes_of(x.a);
+        if (x.op == Op::set) return exprs_.bytes_of(x.byte_set());
         return x.op == Op::none || x.op == Op::empty || x.op == Op::label ? ByteSet{} : ByteSet::range(0, 255);
     };
     from_parts_up(
@@ -51,8 +51,8 @@ ByteSet ByteFacts::alphabet(ExprId e) {
                 if (x.op == Op::intersection) made &= of(parts[i]);
                 else made |= of(parts[i]);
             if (x.op == Op::strings)
-                exprs_.strings().each_character_below(x.a,
-                                                      [&](char32_t c) { made |= bytes_of_spellings(c, exprs_.strings().spelling(x.a)); });
+                exprs_.strings().each_character_below(
+                    x.string_node(), [&](char32_t c) { made |= bytes_of_spellings(c, exprs_.strings().spelling(x.string_node())); });
             alphabets_.add(at, exprs_.set_id(made));
         });
     return of(e);
@@ -64,13 +64,15 @@ ByteSet ByteFacts::needed(ExprId e) {
     auto fixed = [&](ExprId p) {
         const Expr& x = exprs_[p];
         if (!x.encoding_closed) return true;
-        if (x.op == Op::strings) return exprs_.strings().count(x.a) != 1 || exprs_.strings().characters(x.a) > kMaxCharacters;
-        if (x.op == Op::concatenation) return !exprs_[x.a].encoding_closed || !exprs_[x.b].encoding_closed;  // inside an escape
+        if (x.op == Op::strings)
+            return exprs_.strings().count(x.string_node()) != 1 || exprs_.strings().characters(x.string_node()) > kMaxCharacters;
+        if (x.op == Op::concatenation) return !exprs_[x.head()].encoding_closed || !exprs_[x.tail()].encoding_closed;  // inside an escape
         return x.op != Op::alternation && x.op != Op::intersection && x.op != Op::difference && (x.op != Op::repetition || x.nullable);
     };
     auto of = [&](ExprId p) {
         if (const std::uint32_t* known = needed_.find(p)) return exprs_.bytes_of(*known);
-        return exprs_[p].op == Op::set && exprs_.bytes_of(exprs_[p].a).size() == 1 ? exprs_.bytes_of(exprs_[p].a) : ByteSet{};
+        return exprs_[p].op == Op::set && exprs_.bytes_of(exprs_[p].byte_set()).size() == 1 ? exprs_.bytes_of(exprs_[p].byte_set())
+                                                                                            : ByteSet{};
     };
     auto escaped = [&](ExprId p) { return is_byte(exprs_, p, '\\') || after_byte(exprs_, '\\', p) != kNone; };
     from_parts_up(
@@ -87,7 +89,7 @@ ByteSet ByteFacts::needed(ExprId e) {
                 for (const ExprId p : parts) made |= of(p);
             }
             if (x.op == Op::strings)
-                for (const char32_t c : exprs_.strings().only_text(x.a).characters)
+                for (const char32_t c : exprs_.strings().only_text(x.string_node()).characters)
                     if (c < 0x80 && !must_escape(c)) made.insert(static_cast<std::uint8_t>(c));
             needed_.add(at, exprs_.set_id(made));
         });

@@ -24,7 +24,7 @@ public:
 private:
     ExprTable& exprs_;
     Emptiness& emptiness_;
-    FlatMap<std::uint64_t, std::uint32_t, NumberHash> alphabets_, needed_;  // sets, by expression
+    FlatMap<ExprId, std::uint32_t, NumberHash> alphabets_, needed_;  // sets of bytes
 };
 
 }  // namespace guideway

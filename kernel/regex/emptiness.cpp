@@ -32,8 +32,8 @@ Emptiness::Emptiness(ExprTable& exprs, LazyDfa& dfa, ByteFacts& byte_facts)
 // If all texts of the other values are longer than a shortest text of the value, this text is none of theirs.
 bool Emptiness::measured_by_length(ExprId difference) {
     const Expr x = exprs_[difference];
-    const std::uint32_t bytes = shortest(x.a);
-    if (bytes >= shortest(x.b)) return false;
+    const std::uint32_t bytes = shortest(x.minuend());
+    if (bytes >= shortest(x.excluded())) return false;
     exprs_.set_shortest(difference, bytes);
     return true;
 }
@@ -49,11 +49,12 @@ void Emptiness::search_other_composite(ExprId start) {
         std::pair<std::uint32_t, std::uint32_t>;  // a lower bound of the length, a position in `seen`; among equals, the last first
     auto later = [](const Task& x, const Task& y) { return x.first != y.first ? x.first > y.first : x.second < y.second; };
     std::priority_queue<Task, std::vector<Task>, decltype(later)> tasks(later);
-    tasks.emplace(shortest(exprs_[start].a), 0);
+    tasks.emplace(shortest(exprs_[start].minuend()), 0);
     std::uint32_t best = kInfinite, best_at = 0, most = 0;  // most: bound on the length of a shortest text (`reach`)
-    each_part(exprs_, exprs_[start].b, [&](ExprId other) {
+    each_part(exprs_, exprs_[start].excluded(), [&](ExprId other) {
         if (exprs_[other].op == Op::composite)
-            most = std::max(most, sum(exprs_.composites()->reach(exprs_[other].a), exprs_.composites()->reach(exprs_[exprs_[start].a].a)));
+            most = std::max(most, sum(exprs_.composites()->reach(exprs_[other].composite_state()),
+                                      exprs_.composites()->reach(exprs_[exprs_[start].minuend()].composite_state())));
         return false;
     });
     while (!tasks.empty() && tasks.top().first < best) {
@@ -68,8 +69,8 @@ void Emptiness::search_other_composite(ExprId start) {
         exprs_.fuel().spend(kValueWork);
         const Expr x = exprs_[here.expr];
         ExprId left = kNone, others = kNone;  // results of the previous byte
-        dfa_.first(x.a).each([&](std::uint8_t b) {
-            const ExprId a = dfa_.derivative(x.a, b), o = dfa_.derivative(x.b, b);
+        dfa_.first(x.minuend()).each([&](std::uint8_t b) {
+            const ExprId a = dfa_.derivative(x.minuend(), b), o = dfa_.derivative(x.excluded(), b);
             if (a == left && o == others) return;
             left = a;
             others = o;
@@ -86,7 +87,7 @@ void Emptiness::search_other_composite(ExprId start) {
             auto [place, fresh] = depths.emplace(made, here.depth + 1);
             if (!fresh && place->second <= here.depth + 1) return;
             place->second = here.depth + 1;
-            tasks.emplace(sum(here.depth + 1, shortest(y.a)), static_cast<std::uint32_t>(seen.size()));
+            tasks.emplace(sum(here.depth + 1, shortest(y.minuend())), static_cast<std::uint32_t>(seen.size()));
             seen.push_back({made, here.depth + 1, at});
         });
     }
@@ -111,19 +112,19 @@ std::uint32_t Emptiness::shortest(ExprId start) {
         const ExprId e = todo.back();
         const Expr x = exprs_[e];
         ExprId missing = kNone;
-        exprs_.fuel().spend(x.op == Op::alternation ? 4 + 2 * std::uint64_t{x.b} : 4);
+        exprs_.fuel().spend(x.op == Op::alternation ? 4 + 2 * std::uint64_t{x.part_count()} : 4);
         if (known(e)) {
             todo.pop_back();
             continue;
         }
         if (x.op == Op::concatenation) {
-            if (!known(x.a)) missing = x.a;
-            else if (length(x.a) == kInfinite) exprs_.set_shortest(e, kInfinite);
-            else if (!known(x.b)) missing = x.b;
-            else exprs_.set_shortest(e, sum(length(x.a), length(x.b)));
+            if (!known(x.head())) missing = x.head();
+            else if (length(x.head()) == kInfinite) exprs_.set_shortest(e, kInfinite);
+            else if (!known(x.tail())) missing = x.tail();
+            else exprs_.set_shortest(e, sum(length(x.head()), length(x.tail())));
         } else if (x.op == Op::repetition) {
-            if (!known(x.a)) missing = x.a;
-            else exprs_.set_shortest(e, multiply(length(x.a), x.b));
+            if (!known(x.body())) missing = x.body();
+            else exprs_.set_shortest(e, multiply(length(x.body()), x.minimum()));
         } else if (x.op == Op::alternation) {
             std::uint32_t best = kInfinite, least = kInfinite;
             each_part(exprs_, e, [&](ExprId part) {
@@ -138,8 +139,8 @@ std::uint32_t Emptiness::shortest(ExprId start) {
                 missing = kNone;
                 exprs_.set_shortest(e, best);
             }
-        } else if (exprs_[e].op == Op::composite) exprs_.set_shortest(e, exprs_.composites()->shortest(x.a));
-        else if (x.op == Op::difference && exprs_[x.a].op == Op::composite) search_other_composite(e);
+        } else if (exprs_[e].op == Op::composite) exprs_.set_shortest(e, exprs_.composites()->shortest(x.composite_state()));
+        else if (x.op == Op::difference && exprs_[x.minuend()].op == Op::composite) search_other_composite(e);
         else exprs_.set_shortest(e, search_.shortest(e, max_search_));
         if (missing != kNone) todo.push_back(missing);
     }
@@ -156,8 +157,8 @@ bool Emptiness::has_more(ExprId e) {
 // A string has finitely many spellings, so infinitely many texts are infinitely many strings. A number has infinitely many spellings.
 std::uint32_t Emptiness::values_at_least(ExprId e) {
     if (e == kNone) return 0;
-    if (exprs_[e].op == Op::composite) return exprs_.composites()->at_least(exprs_[e].a);
-    if (exprs_[e].op == Op::number) return exprs_.number_language().has_endless_values(exprs_[e].a) ? kInfinite : 1;
+    if (exprs_[e].op == Op::composite) return exprs_.composites()->at_least(exprs_[e].composite_state());
+    if (exprs_[e].op == Op::number) return exprs_.number_language().has_endless_values(exprs_[e].number_state()) ? kInfinite : 1;
     const ExprId string = dfa_.derivative(e, '"');
     return string != kNone && exprs_[string].known_infinite ? kInfinite : exprs_[e].known_nonempty ? 1 : 0;
 }
@@ -183,12 +184,12 @@ bool Emptiness::search_nonempty(ExprId start) {
             todo.pop_back();
             continue;
         }
-        exprs_.fuel().spend(x.op == Op::alternation ? 4 + 2 * std::uint64_t{x.b} : 4);
+        exprs_.fuel().spend(x.op == Op::alternation ? 4 + 2 * std::uint64_t{x.part_count()} : 4);
         if (x.op == Op::concatenation || x.op == Op::repetition) {
-            if (!decided(x.a)) missing = x.a;
-            else if (x.op == Op::repetition || !lives(x.a)) settle(e, lives(x.a));
-            else if (!decided(x.b)) missing = x.b;
-            else settle(e, lives(x.b));
+            if (!decided(x.operand())) missing = x.operand();
+            else if (x.op == Op::repetition || !lives(x.operand())) settle(e, lives(x.operand()));
+            else if (!decided(x.tail())) missing = x.tail();
+            else settle(e, lives(x.tail()));
         } else if (x.op == Op::alternation) {
             bool found = false;
             each_part(exprs_, e, [&](ExprId part) {
@@ -198,7 +199,7 @@ bool Emptiness::search_nonempty(ExprId start) {
             });
             if (found) missing = kNone;
             if (missing == kNone) settle(e, found);
-        } else if (x.op == Op::difference && exprs_[x.a].op == Op::composite) search_other_composite(e);
+        } else if (x.op == Op::difference && exprs_[x.minuend()].op == Op::composite) search_other_composite(e);
         else settle(e, search_.is_nonempty(e, max_search_));
         if (missing != kNone) todo.push_back(missing);
     }

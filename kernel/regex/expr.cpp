@@ -24,21 +24,6 @@ constexpr std::uint64_t kExprWork = 10;
 constexpr std::size_t kLargeSum = 256;
 constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with the overhead of its allocation
 
-std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) {
-    std::uint64_t h = mix(0, static_cast<std::uint64_t>(x.op));
-    if (parts) {
-        for (ExprId p : *parts) h = mix(h, p);
-        return h;
-    }
-    return mix(mix(mix(h, x.a), x.b), x.c);
-}
-
-bool same(const ExprTable& exprs, const Expr& x, const Expr& y, const std::vector<ExprId>* parts) {
-    if (x.op != y.op) return false;
-    if (!parts) return x.a == y.a && x.b == y.b && x.c == y.c;
-    return std::ranges::equal(*parts, exprs.parts(y));
-}
-
 // A concatenation with a nullable head contains all texts of its tail, so the tail is redundant in the same alternation. Without
 // this law, the states of `a?a?a?...` are alternations of all its tails, with cubic cost.
 void drop_tails(ExprTable& exprs, std::vector<ExprId>& sum) {
@@ -48,8 +33,8 @@ void drop_tails(ExprTable& exprs, std::vector<ExprId>& sum) {
     for (ExprId p : sum) {
         const Expr* x = &exprs[p];
         int step = 0;
-        for (; step < kSteps && x->op == Op::concatenation && exprs[x->a].nullable; ++step) {
-            const ExprId tail = x->b;
+        for (; step < kSteps && x->op == Op::concatenation && exprs[x->head()].nullable; ++step) {
+            const ExprId tail = x->tail();
             if (std::binary_search(sum.begin(), sum.end(), tail)) {  // its own tails are checked in its own iteration
                 dropped.push_back(tail);
                 break;
@@ -69,16 +54,16 @@ bool is_within(const ExprTable& exprs, ExprId p, ExprId q) {
     constexpr unsigned kSteps = 16;
     for (unsigned step = 0; step < kSteps && p != q; ++step) {
         const Expr &x = exprs[p], &y = exprs[q];
-        const ExprId a = x.op == Op::concatenation ? x.a : p, b = y.op == Op::concatenation ? y.a : q;
+        const ExprId a = x.op == Op::concatenation ? x.head() : p, b = y.op == Op::concatenation ? y.head() : q;
         if (a != b) {
             const Expr &few = exprs[a], &many = exprs[b];
             if (many.op != Op::repetition) return false;
-            const bool repeats = few.op == Op::repetition && few.a == many.a;
-            if (!repeats && a != many.a) return false;
-            if ((repeats ? few.b : 1) < many.b || (repeats ? few.c : 1) > many.c) return false;
+            const bool repeats = few.op == Op::repetition && few.body() == many.body();
+            if (!repeats && a != many.body()) return false;
+            if ((repeats ? few.minimum() : 1) < many.minimum() || (repeats ? few.maximum() : 1) > many.maximum()) return false;
         }
-        p = x.op == Op::concatenation ? x.b : kEmpty;
-        q = y.op == Op::concatenation ? y.b : kEmpty;
+        p = x.op == Op::concatenation ? x.tail() : kEmpty;
+        q = y.op == Op::concatenation ? y.tail() : kEmpty;
     }
     return p == q;
 }
@@ -109,19 +94,19 @@ void join_strings(ExprTable& exprs, std::vector<ExprId>& sum) {
     for (const Encoding spelling : {Encoding::text, Encoding::escaped, Encoding::escaped_any}) {
         std::uint32_t count = 0, total = 0, largest = 0;
         auto joins = [&](ExprId p) {
-            return exprs[p].op == Op::strings && exprs[p].b == 0 && exprs.strings().spelling(exprs[p].a) == spelling;
+            return exprs[p].op == Op::strings && exprs[p].part() == 0 && exprs.strings().spelling(exprs[p].string_node()) == spelling;
         };
         for (ExprId p : sum)
             if (joins(p)) {
                 ++count;
-                total = guideway::sum(total, exprs.strings().characters(exprs[p].a));
-                largest = std::max(largest, exprs.strings().characters(exprs[p].a));
+                total = guideway::sum(total, exprs.strings().characters(exprs[p].string_node()));
+                largest = std::max(largest, exprs.strings().characters(exprs[p].string_node()));
             }
         if (count < 2 || (total > kMaxJoined && largest > total / 2)) continue;
         std::vector<StringTrie::Entry> all;
         for (ExprId p : sum)
             if (joins(p)) {
-                auto more = exprs.strings().texts(exprs[p].a);
+                auto more = exprs.strings().texts(exprs[p].string_node());
                 all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
             }
         std::erase_if(sum, joins);
@@ -134,6 +119,15 @@ void join_strings(ExprTable& exprs, std::vector<ExprId>& sum) {
 
 ExprTable::~ExprTable() = default;
 
+std::uint64_t ExprTable::hash(const Expr& x, const std::vector<ExprId>* parts) {
+    std::uint64_t h = mix(0, static_cast<std::uint64_t>(x.op));
+    if (parts)
+        for (const ExprId p : *parts) h = mix(h, raw(p));
+    else
+        for (const std::uint32_t operand : x.operands_) h = mix(h, operand);
+    return h;
+}
+
 ExprTable::ExprTable(const ExprLimits& limits)
     : limits_(limits), fuel_(limits.max_work), numbers_(std::make_unique<NumberLanguage>(*this)),
       encoder_(std::make_unique<Encoder>(*this)), strings_(std::make_unique<StringTrie>(*this)),
@@ -144,8 +138,7 @@ ExprTable::ExprTable(const ExprLimits& limits)
     Expr none;
     none.encoding_closed = none.weakly_encoding_closed = true;
     intern(none);
-    Expr empty;
-    empty.op = Op::empty;
+    Expr empty(Op::empty);
     empty.nullable = true;
     empty.within = kAllSpellings;
     empty.shortest = 0;
@@ -153,9 +146,13 @@ ExprTable::ExprTable(const ExprLimits& limits)
     intern(empty);
 }
 
-std::uint32_t ExprTable::find(std::uint64_t h, const Expr& made, const std::vector<ExprId>* parts) {
-    const std::uint32_t known = interned_.find(h, [&](std::uint32_t id) { return same(*this, made, exprs_[id], parts); });
-    if (known != InternTable::kMissing) {
+ExprId ExprTable::find(std::uint64_t h, const Expr& made, const std::vector<ExprId>* wanted) {
+    static_assert(raw(kUnknownExpr) == InternTable::kMissing);
+    const ExprId known{interned_.find(h, [&](std::uint32_t id) {
+        const Expr& x = exprs_[ExprId{id}];
+        return x.op == made.op && (wanted ? std::ranges::equal(*wanted, parts(x)) : x.operands_ == made.operands_);
+    })};
+    if (known != kUnknownExpr) {
         exprs_[known].encoding_closed |= made.encoding_closed;
         exprs_[known].weakly_encoding_closed |= made.weakly_encoding_closed;
         exprs_[known].within |= made.within;
@@ -165,28 +162,27 @@ std::uint32_t ExprTable::find(std::uint64_t h, const Expr& made, const std::vect
 }
 
 ExprId ExprTable::intern(Expr made, const std::vector<ExprId>* parts) {
-    GUIDEWAY_DCHECK(!parts || std::ranges::all_of(*parts, [&](ExprId part) { return part < exprs_.size(); }));
+    GUIDEWAY_DCHECK(!parts || std::ranges::all_of(*parts, [&](ExprId part) { return raw(part) < exprs_.size(); }));
     GUIDEWAY_DCHECK(made.op != Op::concatenation ||
-                    (made.a < exprs_.size() && made.b < exprs_.size() && exprs_[made.a].op != Op::concatenation));
+                    (raw(made.head()) < exprs_.size() && raw(made.tail()) < exprs_.size() && exprs_[made.head()].op != Op::concatenation));
     GUIDEWAY_DCHECK((made.op != Op::alternation && made.op != Op::intersection) ||
                     (parts && parts->size() > 1 && std::ranges::is_sorted(*parts)));
     const std::uint64_t h = hash(made, parts);
-    if (const std::uint32_t known = find(h, made, parts); known != InternTable::kMissing) return known;
+    if (const ExprId known = find(h, made, parts); known != kUnknownExpr) return known;
     fuel_.spend(kExprWork);
     if (exprs_.size() >= limits_.max_exprs)
         throw Error(ErrorKind::limit,
                     "the constraint needs more than max_states = " + std::to_string(limits_.max_exprs) + " automaton states");
     if (made.depth > limits_.max_depth) throw over_limit(limits_.max_depth, "levels of nested regular expressions", "nest fewer groups");
     if (parts) {
-        made.a = static_cast<std::uint32_t>(args_.size());
-        made.b = static_cast<std::uint32_t>(parts->size());
+        made.operands_ = {static_cast<std::uint32_t>(args_.size()), static_cast<std::uint32_t>(parts->size()), 0};
         args_.insert(args_.end(), parts->begin(), parts->end());
     }
-    const auto id = static_cast<ExprId>(exprs_.size());
+    const auto id = next_id<ExprId>(exprs_);
     made.measured = !made.boolean && made.op != Op::number && (made.op != Op::composite || made.known_finite);
     made.known_nonempty |= !made.boolean && made.op != Op::none;
     exprs_.push_back(made);
-    interned_.add(h, id);
+    interned_.add(h, raw(id));
     return id;
 }
 
@@ -209,9 +205,7 @@ ExprId ExprTable::set(const ByteSet& bytes) {
         plain.words[1] &= ~(std::uint64_t{1} << ('\\' - 64));
         return plain;
     }();
-    Expr made;
-    made.op = Op::set;
-    made.a = set_id(bytes);
+    Expr made(Op::set, set_id(bytes));
     made.shortest = 1;
     made.known_nonempty = made.known_finite = true;
     made.encoding_closed = made.weakly_encoding_closed = bytes == ByteSet::range('"', '"');  // the end of a string
@@ -231,8 +225,8 @@ ExprId ExprTable::concat(ExprId a, ExprId b) {
     if (b == kEmpty) return a;
     std::vector<ExprId> heads;
     while (exprs_[a].op == Op::concatenation) {
-        heads.push_back(exprs_[a].a);
-        a = exprs_[a].b;
+        heads.push_back(exprs_[a].head());
+        a = exprs_[a].tail();
     }
     fuel_.spend(4 * heads.size());
     b = product(a, b);
@@ -242,20 +236,17 @@ ExprId ExprTable::concat(ExprId a, ExprId b) {
 
 // `head` is no concatenation.
 ExprId ExprTable::product(ExprId head, ExprId b) {
-    Expr made;
-    made.op = Op::concatenation;
-    made.a = head;
-    made.b = b;
+    Expr made(Op::concatenation, head, b);
     const Expr x = exprs_[head], y = exprs_[b];
     made.encoding_closed = made.weakly_encoding_closed = x.encoding_closed && y.encoding_closed;
     made.within = x.within & y.within;
     made.counted = x.counted || y.counted;
-    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != InternTable::kMissing) return known;
+    if (const ExprId known = find(hash(made), made); known != kUnknownExpr) return known;
     // A quote or a label after one text becomes its end, so that sets of such texts can be joined.
-    if (x.op == Op::strings && x.b == 0 && strings_->count(x.a) == 1 && is_quote(*this, b)) {
-        StringTrie::Entry text = strings_->only_text(x.a);
+    if (x.op == Op::strings && x.part() == 0 && strings_->count(x.string_node()) == 1 && is_quote(*this, b)) {
+        StringTrie::Entry text = strings_->only_text(x.string_node());
         text.end = concat(text.end, b);
-        return string_state(strings_->make({std::move(text)}, strings_->spelling(x.a)));
+        return string_state(strings_->make({std::move(text)}, strings_->spelling(x.string_node())));
     }
     made.nullable = x.nullable && y.nullable;
     made.boolean = x.boolean || y.boolean;
@@ -280,7 +271,7 @@ ExprId ExprTable::unite(std::vector<ExprId> parts) {
          weakly_encoding_closed = true;  // also for parts that are alternations, whose own parts may not have the property
     const ExprId everything = complement(kNone);
     auto take = [&](ExprId p) {
-        if (exprs_[p].op == Op::set) bytes |= sets_[exprs_[p].a];
+        if (exprs_[p].op == Op::set) bytes |= sets_[exprs_[p].byte_set()];
         else if (p != kNone) flat.push_back(p);
         universe |= exprs_[p].universe;
     };
@@ -289,7 +280,7 @@ ExprId ExprTable::unite(std::vector<ExprId> parts) {
         encoding_closed &= exprs_[p].encoding_closed;
         weakly_encoding_closed &= exprs_[p].weakly_encoding_closed;
         if (exprs_[p].op == Op::alternation)
-            for (std::uint32_t i = 0; i < exprs_[p].b; ++i) take(args_[exprs_[p].a + i]);
+            for (const ExprId part : this->parts(exprs_[p])) take(part);
         else take(p);
     }
     if (!bytes.empty()) flat.push_back(set(bytes));
@@ -306,8 +297,7 @@ ExprId ExprTable::unite(std::vector<ExprId> parts) {
         exprs_[flat[0]].weakly_encoding_closed |= weakly_encoding_closed;
         return flat[0];
     }
-    Expr made;
-    made.op = Op::alternation;
+    Expr made(Op::alternation);
     made.within = kAllSpellings;
     made.known_finite = true;
     made.encoding_closed = encoding_closed;
@@ -325,7 +315,7 @@ ExprId ExprTable::unite(std::vector<ExprId> parts) {
         made.known_finite &= x.known_finite;
         made.known_infinite |= x.known_infinite;
         made.shortest = std::min(made.shortest, x.shortest);
-        const bool flat_head = x.op == Op::set || (x.op == Op::concatenation && exprs_[x.a].op == Op::set);
+        const bool flat_head = x.op == Op::set || (x.op == Op::concatenation && exprs_[x.head()].op == Op::set);
         made.depth = std::max<std::uint16_t>(made.depth, flat_head ? 0 : static_cast<std::uint16_t>(x.depth + 1));
     }
     return intern(made, &flat);
@@ -350,13 +340,12 @@ ExprId ExprTable::intersect(std::vector<ExprId> parts) {
             break;
         }
     for (ExprId p : flat)  // a subset of a spelling without all texts of the spelling is empty
-        if (exprs_[p].op == Op::complement && exprs_[exprs_[p].a].universe &&
-            std::any_of(flat.begin(), flat.end(), [&](ExprId q) { return (exprs_[q].within & exprs_[exprs_[p].a].universe) != 0; }))
+        if (exprs_[p].op == Op::complement && exprs_[exprs_[p].operand()].universe &&
+            std::any_of(flat.begin(), flat.end(), [&](ExprId q) { return (exprs_[q].within & exprs_[exprs_[p].operand()].universe) != 0; }))
             return kNone;
     if (flat.empty()) return everything;
     if (flat.size() == 1) return flat[0];
-    Expr made;
-    made.op = Op::intersection;
+    Expr made(Op::intersection);
     made.boolean = made.unbounded = true;
     made.nullable = made.weakly_encoding_closed = true;
     made.shortest = 0;
@@ -374,15 +363,15 @@ ExprId ExprTable::intersect(std::vector<ExprId> parts) {
     if (std::binary_search(flat.begin(), flat.end(), kEmpty)) return made.nullable ? kEmpty : kNone;
     std::vector<ExprId> taken, left;
     for (ExprId p : flat) {
-        if (exprs_[p].op == Op::complement && exprs_[exprs_[p].a].known_finite) taken.push_back(exprs_[p].a);
+        if (exprs_[p].op == Op::complement && exprs_[exprs_[p].operand()].known_finite) taken.push_back(exprs_[p].operand());
         else left.push_back(p);
     }
     if (!taken.empty() && !left.empty()) return subtract(intersect(std::move(left)), unite(std::move(taken)));
     // One infinite language without several finite sets of texts is infinite.
-    const auto minuend_of = [&](ExprId p) { return exprs_[p].op == Op::difference ? exprs_[p].a : p; };
+    const auto minuend_of = [&](ExprId p) { return exprs_[p].op == Op::difference ? exprs_[p].minuend() : p; };
     const ExprId base = minuend_of(flat[0]);
     if (exprs_[base].known_infinite && std::all_of(flat.begin(), flat.end(), [&](ExprId p) {
-            return minuend_of(p) == base && (p == base || exprs_[exprs_[p].b].known_finite);
+            return minuend_of(p) == base && (p == base || exprs_[exprs_[p].excluded()].known_finite);
         }))
         made.known_infinite = made.known_nonempty = true;
     return intern(made, &flat);
@@ -390,16 +379,13 @@ ExprId ExprTable::intersect(std::vector<ExprId> parts) {
 
 ExprId ExprTable::subtract(ExprId a, ExprId texts) {
     if (exprs_[a].op == Op::difference) {
-        texts = unite({exprs_[a].b, texts});
-        a = exprs_[a].a;
+        texts = unite({exprs_[a].excluded(), texts});
+        a = exprs_[a].minuend();
     }
     if (a == kNone || texts == kNone) return a;
     if (a == kEmpty) return exprs_[texts].nullable ? kNone : kEmpty;
     const Expr x = exprs_[a], y = exprs_[texts];
-    Expr made;
-    made.op = Op::difference;
-    made.a = a;
-    made.b = texts;
+    Expr made(Op::difference, a, texts);
     made.boolean = made.rowless = true;
     made.bounded = x.bounded;
     made.unbounded = x.unbounded;
@@ -417,11 +403,8 @@ ExprId ExprTable::subtract(ExprId a, ExprId texts) {
 ExprId ExprTable::string_state(std::uint32_t node, std::uint32_t part) {
     if (node == StringTrie::kNoEntries) return kNone;
     if (part == 0 && strings_->is_end(node)) return strings_->end(node);
-    Expr made;
-    made.op = Op::strings;
-    made.a = node;
-    made.b = part;
-    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != InternTable::kMissing) return known;
+    Expr made(Op::strings, node, part);
+    if (const ExprId known = find(hash(made), made); known != kUnknownExpr) return known;
     const ExprId end = part == 0 ? strings_->end(node) : kNone;
     made.nullable = end != kNone && exprs_[end].nullable;
     made.labelled = strings_->last_label(node) != kNoLabel;
@@ -438,11 +421,8 @@ ExprId ExprTable::string_state(std::uint32_t node, std::uint32_t part) {
 
 ExprId ExprTable::substring(std::uint32_t state, std::uint32_t part) {
     if (state == Substrings::kNowhere) return kNone;
-    Expr made;
-    made.op = Op::substring;
-    made.a = state;
-    made.b = part;
-    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != InternTable::kMissing) return known;
+    Expr made(Op::substring, state, part);
+    if (const ExprId known = find(hash(made), made); known != kUnknownExpr) return known;
     const Encoding spelling = substrings_->spelling(state);
     made.nullable = part == 0 && substrings_->ends(state);
     made.known_nonempty = made.known_finite = made.rowless = true;
@@ -454,10 +434,8 @@ ExprId ExprTable::substring(std::uint32_t state, std::uint32_t part) {
 }
 
 ExprId ExprTable::complement(ExprId a) {
-    if (exprs_[a].op == Op::complement) return exprs_[a].a;
-    Expr made;
-    made.op = Op::complement;
-    made.a = a;
+    if (exprs_[a].op == Op::complement) return exprs_[a].operand();
+    Expr made(Op::complement, a);
     made.boolean = made.unbounded = true;
     made.known_infinite = made.known_nonempty = exprs_[a].known_finite;
     made.bounded = !exprs_[a].boolean && exprs_[a].shortest > kNear;
@@ -474,12 +452,8 @@ ExprId ExprTable::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum)
     if (exprs_[a].nullable) minimum = 0;
     if (minimum == 1 && maximum == 1) return a;
     const Expr x = exprs_[a];
-    if (x.op == Op::repetition && x.b == 0 && x.c == kInfinite) return a;
-    Expr made;
-    made.op = Op::repetition;
-    made.a = a;
-    made.b = minimum;
-    made.c = maximum;
+    if (x.op == Op::repetition && x.minimum() == 0 && x.maximum() == kInfinite) return a;
+    Expr made(Op::repetition, a, minimum, maximum);
     made.nullable = minimum == 0;
     made.boolean = x.boolean;
     made.unbounded = x.unbounded || maximum == kInfinite;
@@ -496,9 +470,7 @@ ExprId ExprTable::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum)
 }
 
 ExprId ExprTable::label(std::uint32_t number) {
-    Expr made;
-    made.op = Op::label;
-    made.a = number;
+    Expr made(Op::label, number);
     made.nullable = made.labelled = made.known_nonempty = made.known_finite = made.encoding_closed = made.weakly_encoding_closed = true;
     made.shortest = 0;
     return intern(made);
@@ -509,7 +481,7 @@ ExprId ExprTable::graph(const std::vector<GraphState>& states) {
     for (const GraphState& state : states) {
         key.push_back(state.accepting);
         key.push_back(static_cast<std::uint32_t>(state.edges.size()));
-        for (const GraphEdge& edge : state.edges) key.insert(key.end(), {edge.step, edge.to});
+        for (const GraphEdge& edge : state.edges) key.insert(key.end(), {raw(edge.step), edge.to});
     }
     auto known = graphs_.find(key);
     if (known != graphs_.end()) return known->second;
@@ -541,10 +513,8 @@ ExprId ExprTable::graph(const std::vector<GraphState>& states) {
     auto leads_on = [&](const GraphEdge& edge) { return edge.step != kNone && shortest[edge.to] != kInfinite; };
     for (std::uint32_t i = 0; i < states.size(); ++i) {
         if (shortest[i] == kInfinite) continue;
-        Expr made;
-        made.op = Op::state;
+        Expr made(Op::state, static_cast<std::uint32_t>(steps_.size()));
         made.unbounded = true;
-        made.a = static_cast<std::uint32_t>(steps_.size());
         made.nullable = states[i].accepting;
         made.within = within;
         made.encoding_closed = made.weakly_encoding_closed = encoding_closed;
@@ -558,7 +528,7 @@ ExprId ExprTable::graph(const std::vector<GraphState>& states) {
     for (std::uint32_t i = 0; i < states.size(); ++i)
         if (ids[i] > kEmpty)
             for (const GraphEdge& edge : states[i].edges)
-                if (leads_on(edge)) steps_[exprs_[ids[i]].a].emplace_back(edge.step, ids[edge.to]);
+                if (leads_on(edge)) steps_[exprs_[ids[i]].operands_[0]].emplace_back(edge.step, ids[edge.to]);
     const ExprId first = ids.empty() ? kNone : ids[0];
     grew(kNodeBytes + key.size() * sizeof key[0]);
     graphs_.emplace(std::move(key), first);
@@ -566,9 +536,7 @@ ExprId ExprTable::graph(const std::vector<GraphState>& states) {
 }
 
 ExprId ExprTable::number(std::uint32_t state) {
-    Expr made;
-    made.op = Op::number;
-    made.a = state;
+    Expr made(Op::number, state);
     made.nullable = numbers_->accepting(state);
     made.shortest = made.nullable ? 0 : 1;  // a lower bound
     return intern(made);
@@ -586,9 +554,7 @@ void ExprTable::mark_within(ExprId e, unsigned spelling) {
 void ExprTable::install_composites(std::unique_ptr<ExternalLanguage> language) { composites_ = std::move(language); }
 
 ExprId ExprTable::composite(std::uint32_t state) {
-    Expr made;
-    made.op = Op::composite;
-    made.a = state;
+    Expr made(Op::composite, state);
     made.nullable = composites_->accepting(state);
     made.rowless = true;
     made.known_finite = composites_->single(state);  // as a value: `search_other_composite` handles its spellings

@@ -10,6 +10,8 @@
 // the lock of the store protects it.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,8 +21,10 @@
 #include <vector>
 
 #include "guideway/base/byte_set.h"
+#include "guideway/base/dcheck.h"
 #include "guideway/base/flat_map.h"
 #include "guideway/base/fuel.h"
+#include "guideway/base/id.h"
 #include "guideway/base/intern_table.h"
 #include "guideway/base/lengths.h"
 #include "guideway/base/page_arena.h"
@@ -29,10 +33,10 @@
 
 namespace guideway {
 
-using ExprId = std::uint32_t;
-inline constexpr ExprId kNone = 0;                  // no text
-inline constexpr ExprId kEmpty = 1;                 // the empty text
-inline constexpr ExprId kUnknownExpr = 0xffffffff;  // an expression that was not determined
+enum class ExprId : std::uint32_t {};
+inline constexpr ExprId kNone{0};                  // no text
+inline constexpr ExprId kEmpty{1};                 // the empty text
+inline constexpr ExprId kUnknownExpr{0xffffffff};  // an expression that was not determined
 inline constexpr std::uint32_t kNoLabel = 0xffffffff;
 
 enum class Op : std::uint8_t {
@@ -71,8 +75,41 @@ struct Expr {
     std::uint8_t within = 0;                  // bit m: a subset of the texts of spelling m
     std::uint8_t universe = 0;                // bit m: all texts of spelling m
     std::uint16_t depth = 0;                  // depth of recursion of a derivative
-    std::uint32_t a = 0, b = 0, c = 0;
-    std::uint32_t shortest = kInfinite;  // length of a shortest text, or a lower bound (`measured`)
+    std::uint32_t shortest = kInfinite;       // length of a shortest text, or a lower bound (`measured`)
+
+    Expr() = default;
+    template <class First = std::uint32_t, class Second = std::uint32_t>
+    explicit Expr(Op kind, First first = {}, Second second = {}, std::uint32_t third = 0)
+        : op(kind), operands_{static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(second), third} {}
+
+    // The operands of each kind of expression.
+    ExprId head() const { return ExprId{operand_of(0, op == Op::concatenation)}; }
+    ExprId tail() const { return ExprId{operand_of(1, op == Op::concatenation)}; }
+    ExprId body() const { return ExprId{operand_of(0, op == Op::repetition)}; }
+    std::uint32_t minimum() const { return operand_of(1, op == Op::repetition); }
+    std::uint32_t maximum() const { return operand_of(2, op == Op::repetition); }
+    ExprId minuend() const { return ExprId{operand_of(0, op == Op::difference)}; }
+    ExprId excluded() const { return ExprId{operand_of(1, op == Op::difference)}; }
+    // The operand of a complement; the first one of a concatenation, repetition or difference.
+    ExprId operand() const {
+        return ExprId{operand_of(0, op == Op::complement || op == Op::concatenation || op == Op::repetition || op == Op::difference)};
+    }
+    std::uint32_t part_count() const { return operand_of(1, op == Op::alternation || op == Op::intersection); }
+    std::uint32_t byte_set() const { return operand_of(0, op == Op::set); }
+    std::uint32_t label() const { return operand_of(0, op == Op::label); }
+    std::uint32_t number_state() const { return operand_of(0, op == Op::number); }
+    std::uint32_t composite_state() const { return operand_of(0, op == Op::composite); }
+    std::uint32_t substring_state() const { return operand_of(0, op == Op::substring); }
+    std::uint32_t string_node() const { return operand_of(0, op == Op::strings); }
+    std::uint32_t part() const { return operand_of(1, op == Op::strings || op == Op::substring); }  // the state inside a character
+
+private:
+    friend class ExprTable;
+    std::uint32_t operand_of(std::size_t number, [[maybe_unused]] bool has_it) const {
+        GUIDEWAY_DCHECK(has_it);
+        return operands_[number];
+    }
+    std::array<std::uint32_t, 3> operands_{};  // of an alternation or intersection: the first part and the number of parts
 };
 
 struct GraphEdge {  // a text of `step` leads to state `to`
@@ -114,11 +151,11 @@ public:
     const Expr& operator[](ExprId e) const { return exprs_[e]; }
     std::size_t size() const { return exprs_.size(); }
     // The parts of an alternation or intersection; valid until another expression is constructed.
-    std::span<const ExprId> parts(const Expr& x) const { return {args_.data() + x.a, x.b}; }
+    std::span<const ExprId> parts(const Expr& x) const { return {args_.data() + x.operands_[0], x.part_count()}; }
     const ByteSet& bytes_of(std::uint32_t set) const { return sets_[set]; }
     std::uint32_t set_id(const ByteSet& bytes);
     // Transitions of a state of a `graph`: an expression, and the state after it.
-    const std::vector<std::pair<ExprId, ExprId>>& steps(const Expr& x) const { return steps_[x.a]; }
+    const std::vector<std::pair<ExprId, ExprId>>& steps(const Expr& x) const { return steps_[x.operands_[0]]; }
 
     // Numbers by their value (number_language.h): never boolean, never empty, but their shortest text needs a search.
     NumberLanguage& number_language() { return *numbers_; }
@@ -169,8 +206,9 @@ public:
 private:
     ExprId product(ExprId head, ExprId b);
     ExprId intern(Expr made, const std::vector<ExprId>* parts = nullptr);
-    // An equal expression that exists, which gets the properties that are known of the new one; else InternTable::kMissing.
-    std::uint32_t find(std::uint64_t hash, const Expr& made, const std::vector<ExprId>* parts);
+    static std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts = nullptr);
+    // An equal expression that exists, which gets the properties that are known of the new one; else kUnknownExpr.
+    ExprId find(std::uint64_t hash, const Expr& made, const std::vector<ExprId>* parts = nullptr);
 
     ExprLimits limits_;
     Fuel fuel_;
@@ -180,7 +218,7 @@ private:
     std::unique_ptr<ExternalLanguage> composites_;
     std::unique_ptr<StringTrie> strings_;
     std::unique_ptr<Substrings> substrings_;
-    SegmentedVector<Expr> exprs_;
+    SegmentedVector<Expr, 8, ExprId> exprs_;
     ArenaVector<ExprId> args_;
     ArenaVector<ByteSet> sets_;
     InternTable set_ids_, interned_;

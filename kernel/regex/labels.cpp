@@ -30,7 +30,7 @@ const std::vector<LabelDistance>& Labels::reachable(ExprId e) {
         work.pop_back();
         exprs_.fuel().spend(kStateWork);
         const Expr expr = exprs_[at.expr];
-        if (expr.op == Op::label) found.push_back({expr.a, at.distance, at.further});
+        if (expr.op == Op::label) found.push_back({expr.label(), at.distance, at.further});
         else if (expr.op == Op::alternation) {
             for (ExprId p : exprs_.parts(expr)) work.push_back({p, at.distance, at.further});
         } else if (expr.op == Op::strings && expr.labelled) {
@@ -42,8 +42,8 @@ const std::vector<LabelDistance>& Labels::reachable(ExprId e) {
                 exprs_.strings().each_child_and_rest(
                     node, part, [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
             };
-            if (expr.b == 0) take_end(expr.a, at.distance, at.further);
-            add_children(expr.a, expr.b, at.distance);
+            if (expr.part() == 0) take_end(expr.string_node(), at.distance, at.further);
+            add_children(expr.string_node(), expr.part(), at.distance);
             while (!nodes.empty()) {
                 const auto [node, distance] = nodes.back();
                 nodes.pop_back();
@@ -52,8 +52,8 @@ const std::vector<LabelDistance>& Labels::reachable(ExprId e) {
                 add_children(node, 0, distance);
             }
         } else if (expr.op == Op::concatenation && expr.labelled) {
-            const std::uint32_t head = emptiness_.shortest(expr.a);
-            if (head != kInfinite) work.push_back({expr.b, at.distance + head, at.further || emptiness_.has_more(expr.a)});
+            const std::uint32_t head = emptiness_.shortest(expr.head());
+            if (head != kInfinite) work.push_back({expr.tail(), at.distance + head, at.further || emptiness_.has_more(expr.head())});
         }
     }
     std::sort(found.begin(), found.end(), [](const LabelDistance& x, const LabelDistance& y) {
@@ -71,23 +71,24 @@ const std::vector<LabelDistance>& Labels::reachable(ExprId e) {
 
 ExprId Labels::tail_of_string(ExprId e) const {
     const Expr& x = exprs_[e];
-    return x.op == Op::strings && x.b == 0 ? exprs_.strings().end(x.a) : kNone;
+    return x.op == Op::strings && x.part() == 0 ? exprs_.strings().end(x.string_node()) : kNone;
 }
 
 std::uint32_t last_label(ExprTable& exprs, ExprId e, bool further, Emptiness* emptiness) {
     const auto has_more = [&](ExprId head) { return exprs[head].boolean && emptiness ? emptiness->has_more(head) : head > kEmpty; };
     const auto of_words = [&](const Expr& x, bool wanted) {
-        return wanted || x.b ? exprs.strings().last_label_below(x.a, x.b) : exprs.strings().last_label(x.a);
+        return wanted || x.part() ? exprs.strings().last_label_below(x.string_node(), x.part())
+                                  : exprs.strings().last_label(x.string_node());
     };
     std::uint32_t made = kNoLabel;
     bool wanted = further;
     std::vector<std::pair<ExprId, bool>> others;  // parts of alternations that are still to be examined; empty without alternations
     while (true) {
-        for (; exprs[e].labelled && exprs[e].op == Op::concatenation; e = exprs[e].b) wanted = wanted && !has_more(exprs[e].a);
+        for (; exprs[e].labelled && exprs[e].op == Op::concatenation; e = exprs[e].tail()) wanted = wanted && !has_more(exprs[e].head());
         const Expr x = exprs[e];
         std::uint32_t found = kNoLabel;
         if (x.labelled) {
-            if (x.op == Op::label && !wanted) found = x.a;
+            if (x.op == Op::label && !wanted) found = x.label();
             else if (x.op == Op::strings) found = of_words(x, wanted);
             else if (x.op == Op::alternation)
                 for (ExprId p : exprs.parts(x)) others.emplace_back(p, wanted);

@@ -34,7 +34,7 @@ public:
         if (!exprs_[e].nullable) return;
         const auto own = [&](ExprId p) {
             const Expr x = exprs_[p];
-            if (x.op == Op::label) f(x.a);
+            if (x.op == Op::label) f(x.label());
             else if (x.op == Op::concatenation && x.labelled)  // a key that can end here or continue
                 for (const LabelDistance& reach : reachable(p))
                     if (reach.distance == 0) f(reach.label);

@@ -62,12 +62,13 @@ void isolate(std::vector<ByteSet>& sets, ByteSet bytes) {
 
 // The rest of a repetition after the beginning of one iteration.
 ExprId one_less(ExprTable& exprs, const Expr& repeated) {
-    return exprs.repeat(repeated.a, repeated.b ? repeated.b - 1 : 0, repeated.c == kInfinite ? kInfinite : repeated.c - 1);
+    return exprs.repeat(repeated.body(), repeated.minimum() ? repeated.minimum() - 1 : 0,
+                        repeated.maximum() == kInfinite ? kInfinite : repeated.maximum() - 1);
 }
 
 // A heuristic: counters and intersections mostly have a new state after each byte. If it is wrong, Tuning::row_lookups limits the
 // cost.
-bool is_transient(const Expr& x) { return x.boolean || (x.op == Op::repetition && x.c != kInfinite); }
+bool is_transient(const Expr& x) { return x.boolean || (x.op == Op::repetition && x.maximum() != kInfinite); }
 
 // The parts of an intersection that must match a text, and those that must not.
 void split_intersection(const ExprTable& exprs, ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) {
@@ -79,11 +80,11 @@ void split_intersection(const ExprTable& exprs, ExprId e, std::vector<ExprId>& w
         const Expr x = exprs[part];
         todo.pop_back();
         if (x.op == Op::intersection) {
-            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(exprs.parts(x)[i]);
+            for (std::uint32_t i = 0; i < x.part_count(); ++i) todo.push_back(exprs.parts(x)[i]);
         } else if (x.op == Op::difference) {
-            todo.push_back(x.a);
-            without.push_back(x.b);
-        } else if (x.op == Op::complement) without.push_back(x.a);
+            todo.push_back(x.minuend());
+            without.push_back(x.excluded());
+        } else if (x.op == Op::complement) without.push_back(x.operand());
         else with.push_back(part);
     }
 }
@@ -162,7 +163,7 @@ std::uint32_t LazyDfa::raw_row(ExprId e) {
         if (facts(part).raw_row == 0) todo.push_back(part);
     };
     const auto is_product_after_set = [&](ExprId part) {
-        return exprs_[part].op == Op::concatenation && exprs_[exprs_[part].a].op == Op::set;
+        return exprs_[part].op == Op::concatenation && exprs_[exprs_[part].head()].op == Op::set;
     };
     while (!todo.empty()) {
         const ExprId at = todo.back();
@@ -173,14 +174,14 @@ std::uint32_t LazyDfa::raw_row(ExprId e) {
             continue;
         }
         if (x.op == Op::concatenation) {
-            need(x.a);
-            if (exprs_[x.a].nullable) need(x.b);
-        } else if (x.op == Op::repetition || x.op == Op::complement) need(x.a);
+            need(x.head());
+            if (exprs_[x.head()].nullable) need(x.tail());
+        } else if (x.op == Op::repetition || x.op == Op::complement) need(x.operand());
         else if (x.op == Op::difference) {
-            need(x.a);
-            need(x.b);
+            need(x.minuend());
+            need(x.excluded());
         } else if (x.op == Op::alternation || x.op == Op::intersection) {
-            for (std::uint32_t i = 0; i < x.b; ++i)
+            for (std::uint32_t i = 0; i < x.part_count(); ++i)
                 if (x.op == Op::intersection || !is_product_after_set(exprs_.parts(x)[i])) need(exprs_.parts(x)[i]);
         } else if (x.op == Op::state) {
             for (const auto& [step, after] : exprs_.steps(x)) need(step);
@@ -188,8 +189,8 @@ std::uint32_t LazyDfa::raw_row(ExprId e) {
         if (todo.size() > size) continue;
         exprs_.fuel().spend(kRowWork);
         std::uint32_t row = 0;
-        if (x.op == Op::repetition) row = row_before(x.a, one_less(exprs_, x));
-        else if (x.op == Op::concatenation && !exprs_[x.a].nullable) row = row_before(x.a, x.b);
+        if (x.op == Op::repetition) row = row_before(x.body(), one_less(exprs_, x));
+        else if (x.op == Op::concatenation && !exprs_[x.head()].nullable) row = row_before(x.head(), x.tail());
         else {
             auto out = std::make_unique<Targets>();
             out->fill(kNone);
@@ -247,7 +248,7 @@ bool LazyDfa::each_head(ExprId e, bool searched, F&& f) {
     const Expr x = exprs_[e];
     if (!x.rowless && ((x.boolean && !searched) || x.labelled)) return false;
     if (!x.rowless && x.op != Op::concatenation && x.op != Op::alternation) return false;
-    const std::uint32_t count = x.op == Op::alternation ? x.b : 1;
+    const std::uint32_t count = x.op == Op::alternation ? x.part_count() : 1;
     if (count > kMaxHeads) return false;
     std::uint32_t heads = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -258,46 +259,46 @@ bool LazyDfa::each_head(ExprId e, bool searched, F&& f) {
                 f(part, kEmpty);
                 break;
             }
-            if (y.op != Op::concatenation || (exprs_[y.a].nullable && !y.rowless && !is_transient(exprs_[y.a]))) {
+            if (y.op != Op::concatenation || (exprs_[y.head()].nullable && !y.rowless && !is_transient(exprs_[y.head()]))) {
                 if (!after_head) return false;
                 f(part, kEmpty);  // the rest after nullable heads
                 break;
             }
             if (++heads > kMaxHeads) return false;
-            f(y.a, y.b);
-            part = exprs_[y.a].nullable ? y.b : kEmpty;
+            f(y.head(), y.tail());
+            part = exprs_[y.head()].nullable ? y.tail() : kEmpty;
         }
     }
     return true;
 }
 
 ExprId LazyDfa::derivative_of_strings(const Expr& x, std::uint8_t byte) {
-    const StringTrie::Step step = exprs_.strings().next(x.a, x.b, byte);
+    const StringTrie::Step step = exprs_.strings().next(x.string_node(), x.part(), byte);
     const ExprId made = exprs_.string_state(step.node, step.part);
-    const ExprId end = x.b == 0 ? exprs_.strings().end(x.a) : kNone;
+    const ExprId end = x.part() == 0 ? exprs_.strings().end(x.string_node()) : kNone;
     if (end <= kEmpty) return made;
     const ExprId after = derivative(end, byte);
     return made == kNone ? after : after == kNone ? made : exprs_.unite({made, after});
 }
 
 ExprId LazyDfa::derivative_of_substrings(const Expr& x, std::uint8_t byte) {
-    const auto [state, part] = exprs_.substrings().next(x.a, x.b, byte);
+    const auto [state, part] = exprs_.substrings().next(x.substring_state(), x.part(), byte);
     return exprs_.substring(state, part);
 }
 
 ExprId LazyDfa::derivative_of_difference(const Expr& x, std::uint8_t byte) {
-    const ExprId left = derivative(x.a, byte);
+    const ExprId left = derivative(x.minuend(), byte);
     if (left == kNone) return kNone;
-    const ExprId made = exprs_.subtract(left, derivative(x.b, byte));
+    const ExprId made = exprs_.subtract(left, derivative(x.excluded(), byte));
     return emptiness_.is_nonempty(made) ? made : kNone;
 }
 
 ExprId LazyDfa::derivative_of_intersection(const Expr& x, std::uint8_t byte) {
     std::vector<ExprId> made;
-    for (std::uint32_t i = 0; i < x.b; ++i) {
+    for (std::uint32_t i = 0; i < x.part_count(); ++i) {
         const ExprId part = exprs_.parts(x)[i];
         const Expr y = exprs_[part];
-        made.push_back(y.op == Op::complement ? exprs_.complement(derivative(y.a, byte)) : derivative(part, byte));
+        made.push_back(y.op == Op::complement ? exprs_.complement(derivative(y.operand(), byte)) : derivative(part, byte));
         if (made.back() == kNone) return kNone;
     }
     return exprs_.intersect(std::move(made));
@@ -306,9 +307,9 @@ ExprId LazyDfa::derivative_of_intersection(const Expr& x, std::uint8_t byte) {
 ExprId LazyDfa::raw_derivative(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
     if (facts(e).live_row == 0 && x.op == Op::intersection) return derivative_of_intersection(x, byte);
-    if (facts(e).live_row || x.op != Op::concatenation || exprs_[x.a].op != Op::intersection) return derivative(e, byte);
-    const ExprId head = exprs_.concat(derivative_of_intersection(exprs_[x.a], byte), x.b);
-    return exprs_[x.a].nullable ? exprs_.unite({head, derivative(x.b, byte)}) : head;
+    if (facts(e).live_row || x.op != Op::concatenation || exprs_[x.head()].op != Op::intersection) return derivative(e, byte);
+    const ExprId head = exprs_.concat(derivative_of_intersection(exprs_[x.head()], byte), x.tail());
+    return exprs_[x.head()].nullable ? exprs_.unite({head, derivative(x.tail(), byte)}) : head;
 }
 
 // The nodes of a trie of many texts are visited once or twice each, so a row of 256 bytes would cost more than it saves. The same
@@ -321,7 +322,7 @@ ExprId LazyDfa::derivative_without_row(ExprId e, std::uint8_t byte) {
     if (x.op == Op::strings) return derivative_of_strings(x, byte);
     if (x.op == Op::substring) return derivative_of_substrings(x, byte);
     if (x.op == Op::difference) return derivative_of_difference(x, byte);
-    if (x.op == Op::composite) return exprs_.composites()->next(x.a, byte);
+    if (x.op == Op::composite) return exprs_.composites()->next(x.composite_state(), byte);
     if (!x.rowless) {
         if (facts(e).lookups >= row_lookups_) return kUnknownExpr;
         ++facts(e).lookups;
@@ -339,8 +340,8 @@ ExprId LazyDfa::derivative_without_row(ExprId e, std::uint8_t byte) {
         if (only == kNone) only = made;
         else several.push_back(made);
     };
-    const bool counts = x.op == Op::repetition && x.c != kInfinite;  // such a state is usually visited once
-    if (counts) step_head(x.a, one_less(exprs_, x));
+    const bool counts = x.op == Op::repetition && x.maximum() != kInfinite;  // such a state is usually visited once
+    if (counts) step_head(x.body(), one_less(exprs_, x));
     const bool simple = counts || each_head(e, true, step_head);
     if (!simple) {
         facts(e).lookups = row_lookups_ & kMostLookups;
@@ -358,7 +359,7 @@ bool LazyDfa::nonempty_after(ExprId e, std::string_view text) {
     std::vector<ExprId> with, without;  // parts that must match the text, and parts that must not
     for (std::size_t at = 0; at < text.size() && e != kNone;) {
         const Expr x = exprs_[e];
-        const ExprId head = x.op == Op::concatenation ? x.a : e, tail = x.op == Op::concatenation ? x.b : kEmpty;
+        const ExprId head = x.op == Op::concatenation ? x.head() : e, tail = x.op == Op::concatenation ? x.tail() : kEmpty;
         if (exprs_[head].op == Op::intersection) {
             split_intersection(exprs_, head, with, without);
             const ByteSet tail_first = first(tail);
@@ -395,7 +396,7 @@ bool LazyDfa::nonempty_after(ExprId e, std::string_view text) {
 ExprId LazyDfa::derivative_by(ExprId e, std::string_view text) {
     const Expr x = exprs_[e];
     if (x.op == Op::strings) {
-        StringTrie::Step at{x.a, x.b};
+        StringTrie::Step at{x.string_node(), x.part()};
         for (const char b : text) {
             if (at.part == 0 && exprs_.strings().end(at.node) != kNone) return kUnknownExpr;
             at = exprs_.strings().next(at.node, at.part, static_cast<std::uint8_t>(b));
@@ -404,18 +405,18 @@ ExprId LazyDfa::derivative_by(ExprId e, std::string_view text) {
         return exprs_.string_state(at.node, at.part);
     }
     if (x.op == Op::difference) {
-        const ExprId left = derivative_by(x.a, text);
+        const ExprId left = derivative_by(x.minuend(), text);
         if (left == kNone || left == kUnknownExpr) return left;
-        const ExprId texts = derivative_by(x.b, text);
+        const ExprId texts = derivative_by(x.excluded(), text);
         if (texts == kUnknownExpr) return kUnknownExpr;
         const ExprId made = exprs_.subtract(left, texts);
         return emptiness_.is_nonempty(made) ? made : kNone;
     }
     if (x.op == Op::concatenation && x.rowless) {
-        const ByteSet end = first(x.b);
+        const ByteSet end = first(x.tail());
         if (std::ranges::any_of(text, [&](char b) { return end.contains(static_cast<std::uint8_t>(b)); })) return kUnknownExpr;
-        const ExprId head = derivative_by(x.a, text);
-        return head == kNone || head == kUnknownExpr ? head : exprs_.concat(head, x.b);
+        const ExprId head = derivative_by(x.head(), text);
+        return head == kNone || head == kUnknownExpr ? head : exprs_.concat(head, x.tail());
     }
     for (const char b : text)
         if ((e = derivative(e, static_cast<std::uint8_t>(b))) == kNone) return kNone;
@@ -426,25 +427,25 @@ bool LazyDfa::looked_up_rarely(ExprId e) { return facts(e).lookups < row_lookups
 
 ByteSet LazyDfa::first_of_rowless(ExprId e) {
     const Expr x = exprs_[e];
-    if (x.op == Op::composite) return exprs_.composites()->begins(x.a);
+    if (x.op == Op::composite) return exprs_.composites()->begins(x.composite_state());
     ByteSet made;
-    if (x.op == Op::substring) exprs_.substrings().live(x.a, x.b, made);
+    if (x.op == Op::substring) exprs_.substrings().live(x.substring_state(), x.part(), made);
     else if (x.op == Op::strings) {
-        exprs_.strings().live(x.a, x.b, made);
-        if (const ExprId end = x.b == 0 ? exprs_.strings().end(x.a) : kNone; end > kEmpty) made |= first(end);
+        exprs_.strings().live(x.string_node(), x.part(), made);
+        if (const ExprId end = x.part() == 0 ? exprs_.strings().end(x.string_node()) : kNone; end > kEmpty) made |= first(end);
     } else {
-        made = first(x.a);
-        ByteSet both = first(x.b);
+        made = first(x.minuend());
+        ByteSet both = first(x.excluded());
         both &= made;
         both.each([&](std::uint8_t b) {
-            if (!exprs_[derivative(x.a, b)].known_infinite && derivative_of_difference(x, b) == kNone) made.erase(b);
+            if (!exprs_[derivative(x.minuend(), b)].known_infinite && derivative_of_difference(x, b) == kNone) made.erase(b);
         });
     }
     return made;
 }
 
 ByteSet LazyDfa::first(ExprId e) {
-    if (exprs_[e].op == Op::repetition && !exprs_[e].boolean) return first(exprs_[e].a);
+    if (exprs_[e].op == Op::repetition && !exprs_[e].boolean) return first(exprs_[e].body());
     if (facts(e).live_row == 0 && (exprs_[e].rowless || looked_up_rarely(e))) {
         check_stack();
         if (exprs_[e].op == Op::strings || exprs_[e].op == Op::difference || exprs_[e].op == Op::composite || exprs_[e].op == Op::substring)
@@ -482,22 +483,22 @@ std::vector<ByteSet> LazyDfa::byte_classes(ExprId start, const ByteSet& some) {
         todo.pop_back();
         if (const std::uint32_t row = facts(e).live_row ? facts(e).live_row : facts(e).raw_row) {
             split(made, classes_[rows_[row].classes], sets_of_classes(rows_[row].classes));
-        } else if (x.op == Op::set) split(made, exprs_.bytes_of(x.a));
+        } else if (x.op == Op::set) split(made, exprs_.bytes_of(x.byte_set()));
         else if (x.op == Op::concatenation) {
-            todo.push_back(x.a);
-            if (exprs_[x.a].nullable) todo.push_back(x.b);
+            todo.push_back(x.head());
+            if (exprs_[x.head()].nullable) todo.push_back(x.tail());
         } else if (x.op == Op::alternation || x.op == Op::intersection) {
-            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(exprs_.parts(x)[i]);
-        } else if (x.op == Op::difference) todo.insert(todo.end(), {x.a, x.b});
-        else if (x.op == Op::complement || x.op == Op::repetition) todo.push_back(x.a);
+            for (std::uint32_t i = 0; i < x.part_count(); ++i) todo.push_back(exprs_.parts(x)[i]);
+        } else if (x.op == Op::difference) todo.insert(todo.end(), {x.minuend(), x.excluded()});
+        else if (x.op == Op::complement || x.op == Op::repetition) todo.push_back(x.operand());
         else if (x.op == Op::strings) {
             ByteSet bytes;
-            exprs_.strings().live(x.a, x.b, bytes);
+            exprs_.strings().live(x.string_node(), x.part(), bytes);
             isolate(made, bytes);
-            if (const ExprId end = x.b == 0 ? exprs_.strings().end(x.a) : kNone; end > kEmpty) todo.push_back(end);
+            if (const ExprId end = x.part() == 0 ? exprs_.strings().end(x.string_node()) : kNone; end > kEmpty) todo.push_back(end);
         } else if (x.op == Op::substring) {
             ByteSet bytes;
-            exprs_.substrings().live(x.a, x.b, bytes);
+            exprs_.substrings().live(x.substring_state(), x.part(), bytes);
             isolate(made, bytes);
         } else if (x.op != Op::none && x.op != Op::empty && x.op != Op::label) isolate(made, some);
         if (made.size() > kMaxWays || todo.size() > kMaxHeads) isolate(made, some);
@@ -507,10 +508,10 @@ std::vector<ByteSet> LazyDfa::byte_classes(ExprId start, const ByteSet& some) {
 
 bool LazyDfa::has_derivative(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
-    if (x.op == Op::repetition && !x.boolean) return has_derivative(x.a, byte);
+    if (x.op == Op::repetition && !x.boolean) return has_derivative(x.body(), byte);
     if (x.op == Op::strings && facts(e).live_row == 0) {
-        if (exprs_.strings().next(x.a, x.b, byte).node != StringTrie::kNoEntries) return true;
-        const ExprId end = x.b == 0 ? exprs_.strings().end(x.a) : kNone;
+        if (exprs_.strings().next(x.string_node(), x.part(), byte).node != StringTrie::kNoEntries) return true;
+        const ExprId end = x.part() == 0 ? exprs_.strings().end(x.string_node()) : kNone;
         return end > kEmpty && has_derivative(end, byte);
     }
     if (x.op != Op::difference && x.op != Op::composite && x.op != Op::substring && facts(e).live_row == 0 &&
@@ -531,17 +532,17 @@ void LazyDfa::derive(ExprId e, Targets& out) {
         case Op::empty:
         case Op::label:
         case Op::repetition: return;  // not used
-        case Op::set: exprs_.bytes_of(x.a).each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
+        case Op::set: exprs_.bytes_of(x.byte_set()).each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
         case Op::concatenation: {
-            sources.push_back({raw_row(x.a), x.b});
-            sources.push_back({raw_row(x.b), kEmpty});
+            sources.push_back({raw_row(x.head()), x.tail()});
+            sources.push_back({raw_row(x.tail()), kEmpty});
             return derive_sum(sources, {}, out);
         }
         case Op::alternation: {
             std::vector<ExprId> heads;  // concatenations that begin with a byte set need no separate row
             for (ExprId p : parts_of(exprs_, e)) {
                 const Expr part = exprs_[p];
-                if (part.op == Op::concatenation && exprs_[part.a].op == Op::set) heads.push_back(p);
+                if (part.op == Op::concatenation && exprs_[part.head()].op == Op::set) heads.push_back(p);
                 else sources.push_back({raw_row(p), kEmpty});
             }
             return derive_sum(sources, heads, out);
@@ -551,18 +552,18 @@ void LazyDfa::derive(ExprId e, Targets& out) {
             for (auto [step, after] : steps) sources.push_back({raw_row(step), after});
             return derive_sum(sources, {}, out);
         }
-        case Op::number: return exprs_.number_language().derive(x.a, out);
-        case Op::composite: return exprs_.composites()->derive(x.a, out);
+        case Op::number: return exprs_.number_language().derive(x.number_state(), out);
+        case Op::composite: return exprs_.composites()->derive(x.composite_state(), out);
         case Op::strings: return first_of_rowless(e).each([&](std::uint8_t b) { out[b] = derivative_of_strings(x, b); });
         case Op::substring: return first_of_rowless(e).each([&](std::uint8_t b) { out[b] = derivative_of_substrings(x, b); });
         case Op::difference: {
-            const Row from = rows_[raw_row(x.a)], texts = rows_[raw_row(x.b)];
+            const Row from = rows_[raw_row(x.minuend())], texts = rows_[raw_row(x.excluded())];
             for (unsigned b = 0; b < 256; ++b) out[b] = exprs_.subtract(target(from, b), target(texts, b));
             return;
         }
         case Op::intersection: return derive_intersection(e, out);
         case Op::complement: {
-            const std::uint32_t row = raw_row(x.a);
+            const std::uint32_t row = raw_row(x.operand());
             for (unsigned b = 0; b < 256; ++b) {
                 const ExprId t = target(rows_[row], b);
                 out[b] = b && t == target(rows_[row], b - 1) ? out[b - 1] : exprs_.complement(t);
@@ -581,7 +582,7 @@ void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<E
         taken |= bytes;
     };
     for (const Source& s : sources) take(exprs_.bytes_of(rows_[s.row].live));
-    for (ExprId p : heads) take(exprs_.bytes_of(exprs_[exprs_[p].a].a));
+    for (ExprId p : heads) take(exprs_.bytes_of(exprs_[exprs_[p].head()].byte_set()));
     if (!clash) {
         for (const Source& s : sources) {
             const Row row = rows_[s.row];
@@ -595,7 +596,8 @@ void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<E
                 out[b] = product;
             });
         }
-        for (ExprId p : heads) exprs_.bytes_of(exprs_[exprs_[p].a].a).each([&](std::uint8_t b) { out[b] = exprs_[p].b; });
+        for (ExprId p : heads)
+            exprs_.bytes_of(exprs_[exprs_[p].head()].byte_set()).each([&](std::uint8_t b) { out[b] = exprs_[p].tail(); });
         return;
     }
     exprs_.fuel().spend(50 * (sources.size() + heads.size()));
@@ -607,7 +609,7 @@ void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<E
         split_by.push_back(classes);
         split(blocks, classes_[classes], sets_of_classes(classes));
     }
-    for (ExprId p : heads) split(blocks, exprs_.bytes_of(exprs_[exprs_[p].a].a));
+    for (ExprId p : heads) split(blocks, exprs_.bytes_of(exprs_[exprs_[p].head()].byte_set()));
     std::vector<std::vector<ExprId>> products(sources.size());  // by class; kUnknownExpr: not computed yet
     for (std::size_t i = 0; i < sources.size(); ++i) products[i].assign(rows_[sources[i].row].count, kUnknownExpr);
     for (const ByteSet& bytes : blocks) {
@@ -622,7 +624,7 @@ void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<E
             if (product != kNone) bucket.push_back(product);
         }
         for (ExprId p : heads)
-            if (exprs_.bytes_of(exprs_[exprs_[p].a].a).contains(first)) bucket.push_back(exprs_[p].b);
+            if (exprs_.bytes_of(exprs_[exprs_[p].head()].byte_set()).contains(first)) bucket.push_back(exprs_[p].tail());
         const ExprId target = bucket.empty() ? kNone : bucket.size() == 1 ? bucket[0] : exprs_.unite(std::move(bucket));
         bytes.each([&](std::uint8_t b) { out[b] = target; });
     }
@@ -659,7 +661,7 @@ void LazyDfa::derive_intersection(ExprId e, Targets& out) {
 
 bool LazyDfa::goes_by_head(ExprId e, const ByteSet& bytes) {
     const Expr x = exprs_[e];
-    return x.op == Op::repetition || (x.op == Op::concatenation && (!exprs_[x.a].nullable || !first(x.b).meets(bytes)));
+    return x.op == Op::repetition || (x.op == Op::concatenation && (!exprs_[x.head()].nullable || !first(x.tail()).meets(bytes)));
 }
 
 ExprId LazyDfa::delta_base(ExprId e) {
@@ -685,7 +687,7 @@ ExprId LazyDfa::dominant_target(ExprId e) {
 int LazyDfa::best_byte(ExprId e) {
     if (facts(e).best_byte == -2) {
         const std::uint32_t target = emptiness_.shortest(e);
-        int best = exprs_[e].op == Op::composite && target != kInfinite ? exprs_.composites()->best_byte(exprs_[e].a) : -1;
+        int best = exprs_[e].op == Op::composite && target != kInfinite ? exprs_.composites()->best_byte(exprs_[e].composite_state()) : -1;
         if (target != 0 && target != kInfinite)
             for (unsigned b = 0; b < 256 && best < 0 && exprs_[e].op != Op::composite; ++b) {
                 const ExprId t = derivative(e, static_cast<std::uint8_t>(b));

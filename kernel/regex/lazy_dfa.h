@@ -34,7 +34,7 @@ public:
     ExprId derivative(ExprId e, std::uint8_t byte) {
         std::uint32_t r = facts(e).live_row;
         if (r == 0) [[unlikely]] {
-            Recent& recent = recent_[(e * 31 + byte) % kRecent];
+            Recent& recent = recent_[(raw(e) * 31 + byte) % kRecent];
             if (recent.expr == e && recent.byte == byte && exprs_.limits().tuning.recent_derivatives) return recent.next;
             if (const ExprId known = derivative_without_row(e, byte); known != kUnknownExpr) {
                 recent = {e, known, byte};
@@ -107,7 +107,7 @@ private:
     };
 
     Facts& facts(ExprId e) {
-        if (e >= facts_.size()) [[unlikely]]
+        if (raw(e) >= facts_.size()) [[unlikely]]
             add_facts();
         return facts_[e];
     }
@@ -135,8 +135,8 @@ private:
 
     ExprTable& exprs_;
     Emptiness& emptiness_;
-    const unsigned row_lookups_;                                 // Tuning::row_lookups
-    SegmentedVector<Facts> facts_;                               // by expression
+    const unsigned row_lookups_;  // Tuning::row_lookups
+    SegmentedVector<Facts, 8, ExprId> facts_;
     ArenaVector<Recent> recent_ = ArenaVector<Recent>(kRecent);  // by a hash of expression and byte
     SegmentedVector<Row> rows_;
     SegmentedVector<ExprId> targets_;

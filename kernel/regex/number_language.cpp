@@ -227,7 +227,7 @@ ExprId NumberLanguage::start(const List<Cell>& cells, NumberText text) {
 }
 
 ExprId NumberLanguage::without(ExprId start_state, const Decimal& value) {
-    const Spec& spec = specs_[states_[exprs_[start_state].a].spec];
+    const Spec& spec = specs_[states_[exprs_[start_state].number_state()].spec];
     const NumberText text = spec.text;
     const Cell taken = taken_by(value);
     List<Cell> cells;

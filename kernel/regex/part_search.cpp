@@ -6,6 +6,7 @@
 #include "guideway/regex/part_search.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "guideway/base/error.h"
@@ -20,9 +21,14 @@ namespace guideway {
 
 namespace {
 
-constexpr std::uint32_t kNot = 0x80000000;  // the bit of a part that must not match the text
-constexpr std::uint32_t kMaxSum = 200;      // maximum number of parts of an alternation whose bytes are examined
+constexpr std::uint32_t kMaxSum = 200;  // maximum number of parts of an alternation whose bytes are examined
 constexpr std::uint64_t kStateWork = 20, kJointWork = 1000;
+
+constexpr std::uint32_t kNot = 0x80000000;  // the bit of a part that must not match the text
+constexpr SearchPart with(ExprId e) { return SearchPart{raw(e)}; }
+constexpr SearchPart without(ExprId e) { return SearchPart{raw(e) | kNot}; }
+constexpr bool is_without(SearchPart part) { return raw(part) & kNot; }
+constexpr ExprId expr_of(SearchPart part) { return ExprId{raw(part) & ~kNot}; }
 
 // The position inside the spelling of a character. `anywhere`: the search tries all spellings and does not track the position.
 enum Place : std::uint32_t { between, backslash, unicode, zero, zeros, high_digit, anywhere };
@@ -96,13 +102,13 @@ void PartSearch::for_each_derivative(F&& f) {
         const Expr x = exprs_[e];
         exprs_.fuel().spend(4);
         if (x.op == Op::alternation) {
-            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(exprs_.parts(x)[i]);
-        } else if (x.op == Op::set) f(exprs_.bytes_of(x.a), kEmpty);
-        else if (x.op == Op::concatenation && exprs_[x.a].op == Op::set) f(exprs_.bytes_of(exprs_[x.a].a), x.b);
-        else if (x.op == Op::concatenation && !x.nullable && !exprs_[x.a].nullable) todo.push_back(x.a);
+            for (std::uint32_t i = 0; i < x.part_count(); ++i) todo.push_back(exprs_.parts(x)[i]);
+        } else if (x.op == Op::set) f(exprs_.bytes_of(x.byte_set()), kEmpty);
+        else if (x.op == Op::concatenation && exprs_[x.head()].op == Op::set) f(exprs_.bytes_of(exprs_[x.head()].byte_set()), x.tail());
+        else if (x.op == Op::concatenation && !x.nullable && !exprs_[x.head()].nullable) todo.push_back(x.head());
         else if (x.op == Op::strings) {
             bool some = false;
-            exprs_.strings().each_character(x.a, x.b, [&](char32_t c) { some = some || must_escape(c); });
+            exprs_.strings().each_character(x.string_node(), x.part(), [&](char32_t c) { some = some || must_escape(c); });
             if (some) f(ByteSet::range(0, 255), e);
         } else if (e != kNone) f(ByteSet::range(0, 255), e);
     }
@@ -140,28 +146,28 @@ bool PartSearch::has_escapes(ExprId part) {
 bool PartSearch::flatten() {
     flat_.clear();
     while (!parts_.empty()) {
-        const std::uint32_t part = parts_.back();
+        const SearchPart part = parts_.back();
         parts_.pop_back();
         exprs_.fuel().spend(2);
-        const ExprId e = part & ~kNot;
+        const ExprId e = expr_of(part);
         const Expr x = exprs_[e];
-        if (part & kNot) {
+        if (is_without(part)) {
             if (e == kNone) continue;
-            if (x.op == Op::complement) parts_.push_back(x.a);
+            if (x.op == Op::complement) parts_.push_back(with(x.operand()));
             else flat_.push_back(part);
         } else if (x.op == Op::intersection) {
-            for (std::uint32_t i = 0; i < x.b; ++i) parts_.push_back(exprs_.parts(x)[i]);
+            for (std::uint32_t i = 0; i < x.part_count(); ++i) parts_.push_back(with(exprs_.parts(x)[i]));
         } else if (x.op == Op::difference) {
-            parts_.push_back(x.a);
-            parts_.push_back(x.b | kNot);
-        } else if (x.op == Op::complement) parts_.push_back(x.a | kNot);
+            parts_.push_back(with(x.minuend()));
+            parts_.push_back(without(x.excluded()));
+        } else if (x.op == Op::complement) parts_.push_back(without(x.operand()));
         else if (e == kNone) return false;
         else flat_.push_back(part);
     }
     sort_unique(flat_);
     parts_.swap(flat_);
-    for (const std::uint32_t part : parts_)
-        if ((part & kNot) && std::binary_search(parts_.begin(), parts_.end(), part & ~kNot)) return false;
+    for (const SearchPart part : parts_)
+        if (is_without(part) && std::ranges::binary_search(parts_, with(expr_of(part)))) return false;
     return true;
 }
 
@@ -172,17 +178,17 @@ bool PartSearch::lacks_bytes() {
     if (!exprs_.limits().tuning.needed_bytes) return false;
     ByteSet common = ByteSet::range(0, 255), needed;
     unsigned count = 0;
-    for (const std::uint32_t part : parts_) {
-        if (part & kNot) continue;
-        const Expr &x = exprs_[part], &head = x.op == Op::concatenation ? exprs_[x.a] : x;
-        if (head.op == Op::alternation && head.b > kMaxSum) return false;
+    for (const SearchPart part : parts_) {
+        if (is_without(part)) continue;
+        const Expr &x = exprs_[expr_of(part)], &head = x.op == Op::concatenation ? exprs_[x.head()] : x;
+        if (head.op == Op::alternation && head.part_count() > kMaxSum) return false;
         ++count;
     }
     if (count < 2) return false;
-    for (const std::uint32_t part : parts_) {
-        if (part & kNot) continue;
-        common &= byte_facts_.alphabet(part);
-        needed |= byte_facts_.needed(part);
+    for (const SearchPart part : parts_) {
+        if (is_without(part)) continue;
+        common &= byte_facts_.alphabet(expr_of(part));
+        needed |= byte_facts_.needed(expr_of(part));
     }
     exprs_.fuel().spend(4 * count);
     return !needed.within(common);
@@ -191,11 +197,11 @@ bool PartSearch::lacks_bytes() {
 // Adds `parts_` at a place as a state, unless it is known to be empty or was reached before by a text that is not longer.
 void PartSearch::see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent) {
     if (!flatten()) return;
-    parts_.push_back(place);
+    parts_.push_back(SearchPart{place});
     std::uint64_t h = place;
-    for (const std::uint32_t part : parts_) h = mix(h, part);
+    for (const SearchPart part : parts_) h = mix(h, raw(part));
     exprs_.fuel().spend(kStateWork + 4 * parts_.size());
-    const auto same = [&](const Listed& list, const std::vector<std::uint32_t>& in) {
+    const auto same = [&](const Listed& list, const std::vector<SearchPart>& in) {
         return list.count == parts_.size() &&
                std::equal(parts_.begin(), parts_.end(), in.begin() + static_cast<std::ptrdiff_t>(list.begin));
     };
@@ -209,7 +215,7 @@ void PartSearch::see(std::uint32_t place, std::uint32_t depth, std::uint32_t par
         }
         parts_.pop_back();
         const bool dead = place == between && lacks_bytes();
-        parts_.push_back(place);
+        parts_.push_back(SearchPart{place});
         if (dead) return;
         number = static_cast<std::uint32_t>(lists_.size());
         lists_.push_back({static_cast<std::uint32_t>(listed_.size()), static_cast<std::uint32_t>(parts_.size()), h});
@@ -222,23 +228,23 @@ void PartSearch::see(std::uint32_t place, std::uint32_t depth, std::uint32_t par
     parts_.pop_back();
     bool nullable = true;
     std::uint32_t least = 0, all = 0;  // lower bounds in bytes: of the text; the sum over all parts
-    for (const std::uint32_t part : parts_) {
-        const Expr& x = exprs_[part & ~kNot];
-        nullable = nullable && x.nullable != ((part & kNot) != 0);
-        if (part & kNot) continue;
+    for (const SearchPart part : parts_) {
+        const Expr& x = exprs_[expr_of(part)];
+        nullable = nullable && x.nullable != is_without(part);
+        if (is_without(part)) continue;
         std::uint32_t own = x.nullable ? 0 : x.shortest;
-        if (x.op == Op::number && !x.nullable && !x.measured) own = std::max(own, exprs_.number_language().least(x.a));
+        if (x.op == Op::number && !x.nullable && !x.measured) own = std::max(own, exprs_.number_language().least(x.number_state()));
         least = std::max(least, own);
         all = sum(all, own);
     }
     if (!nullable) least = std::max(least, 1u);
-    const bool single = parts_.size() == 1 && !(parts_[0] & kNot) && exprs_[parts_[0]].measured;
-    alive = alive || (any_ && parts_.size() == 1 && !(parts_[0] & kNot) && exprs_[parts_[0]].known_nonempty);
+    const Expr* const single = parts_.size() == 1 && !is_without(parts_[0]) ? &exprs_[expr_of(parts_[0])] : nullptr;
+    alive = alive || (any_ && single && single->known_nonempty);
     const std::uint32_t total = nullable || alive ? depth : sum(depth, least);
     if (total >= best_) return;
     seen_.push_back({number, depth, parent});
     const auto at = static_cast<std::uint32_t>(seen_.size() - 1);
-    if (nullable || single || alive) {
+    if (nullable || alive || (single && single->measured)) {
         best_ = total;
         best_at_ = at;
     } else {
@@ -250,21 +256,21 @@ void PartSearch::see(std::uint32_t place, std::uint32_t depth, std::uint32_t par
 // Adds the successors of a state.
 void PartSearch::expand(const Seen& here, std::uint32_t at) {
     const Listed list = lists_[here.list];
-    const std::uint32_t place = listed_[list.begin + list.count - 1];
-    std::vector<std::uint32_t> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
+    const std::uint32_t place = raw(listed_[list.begin + list.count - 1]);
+    const std::vector<SearchPart> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
     bool escapes = place == between;
     std::uint32_t classes = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        const std::uint32_t own = dfa_.row(dfa_.raw_row(parts[i] & ~kNot)).classes;
+        const std::uint32_t own = dfa_.row(dfa_.raw_row(expr_of(parts[i]))).classes;
         classes = i == 0 ? own : joint(classes, own);
-        escapes = escapes && ((parts[i] & kNot) || has_escapes(parts[i]));
+        escapes = escapes && (is_without(parts[i]) || has_escapes(expr_of(parts[i])));
     }
     auto take = [&](std::uint8_t byte) {
         parts_.clear();
-        for (const std::uint32_t part : parts) {
-            const ExprId to = after(part & ~kNot, byte);
-            if (to == kNone && !(part & kNot)) return;
-            if (to != kNone) parts_.push_back(to | (part & kNot));
+        for (const SearchPart part : parts) {
+            const ExprId to = after(expr_of(part), byte);
+            if (to == kNone && !is_without(part)) return;
+            if (to != kNone) parts_.push_back(is_without(part) ? without(to) : with(to));
         }
         see(place_after(place, byte), here.depth + 1, at);
     };
@@ -284,7 +290,7 @@ bool PartSearch::search(ExprId start, bool any, std::size_t most) {
     states_ = {};
     best_ = kInfinite;
     any_ = any;
-    parts_.assign(1, start);
+    parts_.assign(1, with(start));
     see(exprs_[start].encoding_closed ? between : anywhere, 0, 0);
     while (!tasks_.empty() && (any ? best_ == kInfinite : tasks_.front().least < best_)) {
         const std::uint32_t at = tasks_.front().at;
@@ -342,9 +348,9 @@ void PartSearch::keep_path() {
     for (std::uint32_t at = best_at_;; at = seen_[at].parent) {
         const Seen here = seen_[at];
         const Listed list = lists_[here.list];
-        std::vector<ExprId> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
-        for (std::uint32_t& part : parts)
-            if (part & kNot) part = exprs_.complement(part & ~kNot);
+        std::vector<ExprId> parts;
+        for (const SearchPart part : std::span(listed_).subspan(list.begin, list.count - 1))
+            parts.push_back(is_without(part) ? exprs_.complement(expr_of(part)) : expr_of(part));
         const ExprId made = exprs_.intersect(std::move(parts));
         exprs_.set_shortest(made, best_ - here.depth);
         if (at == 0) break;

@@ -17,6 +17,10 @@
 
 namespace guideway {
 
+// A part of a search state: an expression that must match the text, or one that must not. The last word of a list of parts is the
+// position inside a character.
+enum class SearchPart : std::uint32_t {};
+
 // The data of one search.
 struct SearchState {
     struct Listed {  // a list of parts, with a position inside a character after them
@@ -30,13 +34,14 @@ struct SearchState {
         std::uint32_t least, at;  // a lower bound of the length; a position in `seen_`: among equals, the last is first
     };
     std::vector<Listed> lists_;
-    std::vector<std::uint32_t> listed_, depths_;
+    std::vector<SearchPart> listed_;
+    std::vector<std::uint32_t> depths_;
     InternTable states_;
     std::vector<Seen> seen_;
     std::vector<Task> tasks_;
     std::uint32_t best_ = kInfinite, best_at_ = 0;
     bool any_ = false;  // any text is enough
-    std::vector<std::uint32_t> parts_, flat_;
+    std::vector<SearchPart> parts_, flat_;
     std::vector<ExprId> heads_;  // of `has_escapes`
 };
 
@@ -104,7 +109,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> joint_;  // by two numbers of classes: the classes that neither distinguishes
     std::vector<std::vector<std::uint8_t>> bytes_;            // by number of classes: a byte of each class
     std::vector<Known> known_;                                // states with an empty language, and some others
-    std::vector<std::uint32_t> known_parts_;
+    std::vector<SearchPart> known_parts_;
     InternTable known_ids_;
     unsigned open_ = 0;  // number of nested searches
 };

@@ -29,11 +29,11 @@ void from_parts_up(ExprTable& exprs, ExprId e, Fixed&& fixed, Known&& known, Mak
         }
         const Expr x = exprs[at];
         if (x.op == Op::alternation || x.op == Op::intersection) parts = parts_of(exprs, at);
-        else if (x.op == Op::concatenation) parts = {x.a, x.b};
+        else if (x.op == Op::concatenation) parts = {x.head(), x.tail()};
         else if (x.op == Op::strings) {
             parts.clear();
-            exprs.strings().each_end(x.a, [&](ExprId end) { parts.push_back(end); });
-        } else parts = {x.a};
+            exprs.strings().each_end(x.string_node(), [&](ExprId end) { parts.push_back(end); });
+        } else parts = {x.operand()};
         if (!open) {
             todo.back().open = true;
             exprs.fuel().spend(4 + 4 * parts.size());

@@ -56,7 +56,7 @@ std::uint32_t StringTrie::last_label_below(std::uint32_t node, DecoderState part
 
 std::uint32_t StringTrie::intern(ExprId end, std::span<const Edge> edges, Encoding spelling) {
     if (end == kNone && edges.empty()) return kNoEntries;
-    std::uint64_t h = mix(static_cast<std::uint64_t>(spelling), end);
+    std::uint64_t h = mix(static_cast<std::uint64_t>(spelling), raw(end));
     for (const auto& [c, child] : edges) h = mix(h, std::uint64_t{c} << 32 | child);
     const std::uint32_t known = ids_.find(h, [&](std::uint32_t id) {
         const Node& n = nodes_[cells_[id]];

@@ -13,11 +13,11 @@ namespace guideway {
 // The head and tail of a concatenation; for other expressions, e and kEmpty.
 inline std::pair<ExprId, ExprId> head_and_tail(const ExprTable& exprs, ExprId e) {
     const Expr& x = exprs[e];
-    return x.op == Op::concatenation ? std::pair{ExprId{x.a}, ExprId{x.b}} : std::pair{e, kEmpty};
+    return x.op == Op::concatenation ? std::pair{x.head(), x.tail()} : std::pair{e, kEmpty};
 }
 
 inline bool is_byte(const ExprTable& exprs, ExprId e, std::uint8_t byte) {
-    return exprs[e].op == Op::set && exprs.bytes_of(exprs[e].a) == ByteSet::range(byte, byte);
+    return exprs[e].op == Op::set && exprs.bytes_of(exprs[e].byte_set()) == ByteSet::range(byte, byte);
 }
 
 // The tail of a concatenation whose head is a byte; else kNone.
@@ -27,12 +27,12 @@ inline ExprId after_byte(const ExprTable& exprs, std::uint8_t byte, ExprId e) {
 }
 
 // The number of a label, or kNoLabel.
-inline std::uint32_t label_of(const ExprTable& exprs, ExprId e) { return exprs[e].op == Op::label ? exprs[e].a : kNoLabel; }
+inline std::uint32_t label_of(const ExprTable& exprs, ExprId e) { return exprs[e].op == Op::label ? exprs[e].label() : kNoLabel; }
 
 // The body of a repetition, or of one that is the head of a concatenation; the head of other concatenations; else kNone.
 inline ExprId head_of(const ExprTable& exprs, ExprId e) {
     const ExprId head = head_and_tail(exprs, e).first;
-    return exprs[head].op == Op::repetition ? ExprId{exprs[head].a} : head != e ? head : kNone;
+    return exprs[head].op == Op::repetition ? exprs[head].body() : head != e ? head : kNone;
 }
 
 inline bool is_difference(const ExprTable& exprs, ExprId e) { return exprs[head_and_tail(exprs, e).first].op == Op::difference; }
@@ -55,7 +55,7 @@ void each_part(const ExprTable& exprs, ExprId e, F&& f) {
     const Expr x = exprs[e];
     if (x.op != Op::alternation) f(e);
     else
-        for (std::uint32_t i = 0; i < x.b && !f(exprs.parts(x)[i]); ++i) {
+        for (std::uint32_t i = 0; i < x.part_count() && !f(exprs.parts(x)[i]); ++i) {
         }
 }
 
@@ -63,9 +63,9 @@ void each_part(const ExprTable& exprs, ExprId e, F&& f) {
 template <class F>
 void each_summand(ExprTable& exprs, ExprId e, F&& f) {
     constexpr std::uint32_t kMaxSummands = 8;
-    const Expr x = exprs[e], head = exprs[x.op == Op::concatenation ? x.a : e];
-    if (x.op != Op::concatenation || head.op != Op::alternation || head.b > kMaxSummands) return each_part(exprs, e, f);
-    for (std::uint32_t i = 0; i < head.b && !f(exprs.concat(exprs.parts(head)[i], x.b)); ++i) {
+    const Expr x = exprs[e], head = exprs[x.op == Op::concatenation ? x.head() : e];
+    if (x.op != Op::concatenation || head.op != Op::alternation || head.part_count() > kMaxSummands) return each_part(exprs, e, f);
+    for (std::uint32_t i = 0; i < head.part_count() && !f(exprs.concat(exprs.parts(head)[i], x.tail())); ++i) {
     }
 }
 

@@ -350,7 +350,7 @@ void test_values() {
     CHECK(pool.emptiness.shortest(value) == 20);
     // A language without itself is empty at once; without a disjoint one, it is unchanged.
     UsedValues texts(pool);
-    const std::uint32_t used = texts.plus(0, R"({"c":{},"a":[1,"b"]})");
+    const ValueSet used = texts.plus(UsedValues::kEmptySet, R"({"c":{},"a":[1,"b"]})");
     CHECK(!pool.emptiness.is_nonempty(texts.without(value, used)));
     const ExprId other = *CompositeLanguage::of(pool).spelled(R"({"a":[1,"b"],"d":{}})");
     CHECK(pool.emptiness.shortest(texts.without(other, used)) == 20);
@@ -376,7 +376,7 @@ void test_strings_of_programs() {
                 w.node({0, whole});
                 w.node({0, pieces});
                 const Program made = read_program(w.program(0), pool);
-                CHECK(made.nodes[0].expr == made.nodes[1].expr);
+                CHECK(made.nodes[NodeId{0}].expr == made.nodes[NodeId{1}].expr);
             }
     for (const std::uint32_t spelling : {0u, 3u}) {
         programs::Writer w;

@@ -72,7 +72,7 @@ void check_state_sets() {
     std::vector<const StateSet*> made;
     for (std::uint32_t i = 0; i < 3000; ++i) {
         Configs configs;
-        for (std::uint32_t k = 0; k < (i == 100 ? 3000 : i % 5); ++k) configs.push_back({k, i, 0, 1});
+        for (std::uint32_t k = 0; k < (i == 100 ? 3000 : i % 5); ++k) configs.push_back({NodeId{k}, NodeState{i}, {}, FrameId{1}});
         given.push_back(configs);
         made.push_back(&state_sets.keep(configs));
         if (i % 700 == 0) tables = {};
@@ -87,7 +87,9 @@ void check_state_sets() {
     CHECK(same && state_sets.stored_configs() == configurations);
     CHECK(made[0] == made[5] && made[1] != made[6]);  // both are empty
     CHECK(!state_sets.successor(*made[0], 0));
-    const auto led_to = [&](const StateSet& state_set, std::uint32_t token) { return made[(state_set.id * 7 + token * 13) % made.size()]; };
+    const auto led_to = [&](const StateSet& state_set, std::uint32_t token) {
+        return made[(raw(state_set.id) * 7 + token * 13) % made.size()];
+    };
     std::size_t noted = 0, kept = 0;
     bool right = true;
     for (int turn = 0; turn < 100000; ++turn) {
@@ -115,7 +117,7 @@ void check_history() {
     StateSetIndex tables;
     StateSetTable state_sets(tables);
     std::vector<const StateSet*> all;
-    for (std::uint32_t i = 0; i < 50; ++i) all.push_back(&state_sets.keep(Configs{{i, 0, 0, 0}}));
+    for (std::uint32_t i = 0; i < 50; ++i) all.push_back(&state_sets.keep(Configs{{NodeId{i}, {}, {}, kBottom}}));
     std::vector<History> histories{History(*all[0])};
     std::vector<std::vector<const StateSet*>> twins{{all[0]}};
     bool same = true;
@@ -131,12 +133,12 @@ void check_history() {
             twins[i].resize(position + 1);
         } else {
             const StateSet* state_set = all[chance() % all.size()];
-            histories[i].push(*state_set, state_set->id);
+            histories[i].push(*state_set, raw(state_set->id));
             twins[i].push_back(state_set);
         }
         const auto tokens = histories[i].tokens();
         same &= tokens.size() + 1 == twins[i].size();
-        for (std::size_t at = 0; same && at < tokens.size(); ++at) same = tokens[at] == twins[i][at + 1]->id;
+        for (std::size_t at = 0; same && at < tokens.size(); ++at) same = tokens[at] == raw(twins[i][at + 1]->id);
         same &= &histories[i].now() == twins[i].back() && histories[i].position() + 1 == twins[i].size();
     }
     CHECK(same);

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "guideway/base/byte_set.h"
+#include "guideway/base/id.h"
 #include "guideway/base/intern_table.h"
 #include "guideway/base/small_list.h"
 
@@ -17,7 +18,8 @@ namespace {
 // An index that is sometimes dropped finds the same items.
 void test_index() {
     std::mt19937 chance(3);
-    DroppableIndex index;
+    enum class Id : std::uint32_t {};
+    DroppableIndex<Id> index;
     std::vector<std::uint32_t> things;
     std::map<std::uint32_t, std::uint32_t> twin;
     bool same = true;
@@ -26,11 +28,10 @@ void test_index() {
         if (turn % 9000 == 8999) index = {};
         const auto wanted = static_cast<std::uint32_t>(chance() % 20000);
         const auto hash = [](std::uint32_t thing) { return mix(thing, 5); };
-        const std::uint32_t found = index.find(
-            hash(wanted), things.size(), [&](std::uint32_t id) { return hash(things[id]); },
-            [&](std::uint32_t id) { return things[id] == wanted; });
+        const std::optional<Id> found = index.find(
+            hash(wanted), things.size(), [&](Id id) { return hash(things[raw(id)]); }, [&](Id id) { return things[raw(id)] == wanted; });
         const auto [known, fresh] = twin.emplace(wanted, static_cast<std::uint32_t>(things.size()));
-        same &= found == (fresh ? InternTable::kMissing : known->second);
+        same &= found == (fresh ? std::nullopt : std::optional(Id{known->second}));
         if (!fresh) continue;
         things.push_back(wanted);
         index.add(hash(wanted));
