@@ -210,7 +210,7 @@ ExprId CompositeLanguage::start(IdVector<NodeId, AnalysedNode>&& components, Nod
 ExprId CompositeLanguage::later(Build build, std::uint32_t shortest, const ByteSet& first, std::uint32_t digits) {
     if (digits > kMaxDigits) throw over_limit(kMaxDigits, "digits in the numbers of unique items", "use bounds with fewer digits");
     const auto number = static_cast<std::uint32_t>(machines_.size());
-    const auto id = static_cast<std::uint32_t>(states_.size());
+    const CompositeState id = states_.next();
     bytes_ += sizeof(OwnedMachine) + sizeof(Late);
     machines_.push_back(
         {nullptr, nullptr, false, digits + kExponent, 1, 0, std::make_unique<Late>(Late{std::move(build), shortest, first, {}}), id});
@@ -260,19 +260,20 @@ ExprId CompositeLanguage::intern(std::uint32_t number, const Configs& configs) {
     if (configs.empty()) return kNone;
     if (std::all_of(configs.begin(), configs.end(), [](const Config& c) { return c.node == kDone; })) return kEmpty;
     const std::uint64_t hash = mix(ConfigsHash{}(configs), number);
-    const std::uint32_t known =
-        ids_.find(hash, [&](std::uint32_t id) { return states_[id].machine == number && std::ranges::equal(held(id), configs); });
-    if (known != InternTable::kMissing) return pool_.composite(known);
+    const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) {
+        return states_[CompositeState{id}].machine == number && std::ranges::equal(held(CompositeState{id}), configs);
+    });
+    if (known != InternTable::kMissing) return pool_.composite(CompositeState{known});
     Machine& machine = machine_of(number);
     bool accepting = false;
     for (const Config& c : configs) accepting |= machine.accepting(c);  // this may add states of other machines
     pool_.fuel().spend(kStateWork * configs.size());
     if (configs_.size() + configs.size() >= kInfinite)
         throw over_limit(kInfinite, "parser configurations of unique items", "use a smaller schema for the items");
-    const auto id = static_cast<std::uint32_t>(states_.size());
+    const CompositeState id = states_.next();
     states_.push_back({number & 0x7fffffff, accepting, static_cast<std::uint32_t>(configs_.size())});
     configs_.insert(configs_.end(), configs.begin(), configs.end());
-    ids_.add(hash, id);
+    ids_.add(hash, raw(id));
     return pool_.composite(id);
 }
 
@@ -280,23 +281,24 @@ std::size_t CompositeLanguage::bytes() const {
     return bytes_ + states_.size() * sizeof(State) + configs_.size() * sizeof(Config) + ids_.bytes();
 }
 
-Configs CompositeLanguage::configs(std::uint32_t state) {
+Configs CompositeLanguage::configs(CompositeState state) {
     machine_of(states_[state].machine);
     return {held(state).begin(), held(state).end()};
 }
 
-std::span<const Config> CompositeLanguage::held(std::uint32_t state) const {
+std::span<const Config> CompositeLanguage::held(CompositeState state) const {
     if (is_late_start(state)) return machines_[states_[state].machine].late->configs;
-    const std::size_t begin = states_[state].begin, end = state + 1 < states_.size() ? states_[state + 1].begin : configs_.size();
+    const CompositeState next{raw(state) + 1};
+    const std::size_t begin = states_[state].begin, end = next < states_.next() ? states_[next].begin : configs_.size();
     return std::span(configs_).subspan(begin, end - begin);
 }
 
-int CompositeLanguage::best_byte(std::uint32_t state) {
+int CompositeLanguage::best_byte(CompositeState state) {
     return at_node(-1, [&] { return machine(state).best_byte(configs(state)); });
 }
 
 // If the machine records read texts, a cost can be larger than the length of a shortest completion: then it is computed as a text.
-std::uint32_t CompositeLanguage::shortest(std::uint32_t state) {
+std::uint32_t CompositeLanguage::shortest(CompositeState state) {
     if (is_late_start(state)) return machines_[states_[state].machine].late->shortest;
     Machine& machine = machine_of(states_[state].machine);
     Configs at = configs(state), next;
@@ -321,7 +323,7 @@ void CompositeLanguage::count_stored(std::uint32_t number) {
     machines_[number].stored = stored;
 }
 
-ExprId CompositeLanguage::next(std::uint32_t state, std::uint8_t byte) {
+ExprId CompositeLanguage::next(CompositeState state, std::uint8_t byte) {
     const std::uint32_t number = states_[state].machine;
     Configs made;
     Machine& machine = machine_of(number);
@@ -332,14 +334,14 @@ ExprId CompositeLanguage::next(std::uint32_t state, std::uint8_t byte) {
     return after;
 }
 
-ByteSet CompositeLanguage::begins(std::uint32_t state) {
+ByteSet CompositeLanguage::begins(CompositeState state) {
     if (is_late_start(state)) return machines_[states_[state].machine].late->first;
     ByteSet made;
     for (const Config& c : configs(state)) made |= machine(state).begins(c);
     return made;
 }
 
-void CompositeLanguage::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
+void CompositeLanguage::derive(CompositeState state, std::array<ExprId, 256>& out) {
     const std::uint32_t number = states_[state].machine;
     Machine& machine = machine_of(number);
     const Configs from = configs(state);

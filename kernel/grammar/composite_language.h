@@ -51,19 +51,19 @@ public:
     std::optional<ExprId> spelled(std::string_view text);
 
     // Properties of states, for the pool (external_language.h).
-    bool accepting(std::uint32_t state) const override { return states_[state].accepting; }
-    bool single(std::uint32_t state) const override { return machines_[states_[state].machine].single; }
-    std::uint32_t at_least(std::uint32_t state) const override { return machines_[states_[state].machine].values; }
-    std::uint32_t reach(std::uint32_t state) const override { return machines_[states_[state].machine].reach; }
-    std::uint32_t shortest(std::uint32_t state) override;
-    int best_byte(std::uint32_t state) override;
-    ExprId next(std::uint32_t state, std::uint8_t byte) override;
-    ByteSet begins(std::uint32_t state) override;
-    void derive(std::uint32_t state, std::array<ExprId, 256>& out) override;
+    bool accepting(CompositeState state) const override { return states_[state].accepting; }
+    bool single(CompositeState state) const override { return machines_[states_[state].machine].single; }
+    std::uint32_t at_least(CompositeState state) const override { return machines_[states_[state].machine].values; }
+    std::uint32_t reach(CompositeState state) const override { return machines_[states_[state].machine].reach; }
+    std::uint32_t shortest(CompositeState state) override;
+    int best_byte(CompositeState state) override;
+    ExprId next(CompositeState state, std::uint8_t byte) override;
+    ByteSet begins(CompositeState state) override;
+    void derive(CompositeState state, std::array<ExprId, 256>& out) override;
 
     // For masks: the machine of a state, and its configurations.
-    Machine& machine(std::uint32_t state) { return machine_of(states_[state].machine); }
-    std::vector<Config> configs(std::uint32_t state);
+    Machine& machine(CompositeState state) { return machine_of(states_[state].machine); }
+    std::vector<Config> configs(CompositeState state);
 
     std::size_t bytes() const override;
 
@@ -72,12 +72,12 @@ private:
     struct OwnedMachine {
         std::unique_ptr<MachineTables> tables;
         std::unique_ptr<Machine> machine;
-        bool single;                      // it has one value
-        std::uint32_t reach;              // see ExternalLanguage::reach
-        std::uint32_t values;             // lower bound of the number of values
-        std::size_t stored;               // `Machine::stored_items` at the last count
-        std::unique_ptr<Late> late;       // how to construct it at its first use; null: it was constructed at once
-        std::uint32_t start = kInfinite;  // first state of a machine that is constructed at its first use
+        bool single;                            // it has one value
+        std::uint32_t reach;                    // see ExternalLanguage::reach
+        std::uint32_t values;                   // lower bound of the number of values
+        std::size_t stored;                     // `Machine::stored_items` at the last count
+        std::unique_ptr<Late> late;             // how to construct it at its first use; null: it was constructed at once
+        std::optional<CompositeState> start{};  // first state of a machine that is constructed at its first use
     };
     struct State {
         std::uint32_t machine : 31;
@@ -85,16 +85,16 @@ private:
         std::uint32_t begin;  // of its configurations in `configs_`; they end where those of the next state begin
     };
 
-    std::span<const Config> held(std::uint32_t state) const;
+    std::span<const Config> held(CompositeState state) const;
     Machine& machine_of(std::uint32_t number);
-    bool is_late_start(std::uint32_t state) const { return machines_[states_[state].machine].start == state; }
+    bool is_late_start(CompositeState state) const { return machines_[states_[state].machine].start == state; }
     ExprId begin(IdVector<NodeId, AnalysedNode>&& components, NodeId root, bool single, std::uint32_t reach);
     ExprId intern(std::uint32_t machine, const std::vector<Config>& configs);
     void count_stored(std::uint32_t machine);
 
     ExprPool& pool_;
     std::vector<OwnedMachine> machines_;
-    std::vector<State> states_;
+    IdVector<CompositeState, State> states_;
     std::vector<Config> configs_;
     InternTable ids_;  // of states, by machine and configurations
     std::unordered_map<std::string, ExprId> spelled_;

@@ -409,7 +409,7 @@ private:
             text.variants.emplace_back(variant, word());
         }
         const bool empty = text.empty;
-        const std::uint32_t state = pool_.substrings().make(std::move(text), spelling);
+        const SubstringState state = pool_.substrings().make(std::move(text), spelling);
         return state == Substrings::kNowhere && empty ? kEmpty : pool_.substring(state);
     }
 
@@ -417,7 +417,7 @@ private:
     ExprId special(const std::u32string& name, Encoding mode) {
         std::vector<ExprId> tokens;
         if (vocabulary_ && mode == Encoding::text)
-            for (const std::uint32_t id : vocabulary_->special(utf8_of(name))) tokens.push_back(pool_.text(special_text(id)));
+            for (const std::uint32_t id : vocabulary_->special(utf8_of(name))) tokens.push_back(literal(pool_, special_text(id)));
         return tokens.empty() ? encoder_.literals({name}, mode) : pool_.unite(std::move(tokens));
     }
 
@@ -448,7 +448,7 @@ private:
     }
 
     ExprId string(Encoding mode, bool others) {
-        if (quote_ == kNone) quote_ = pool_.text("\"");
+        if (quote_ == kNone) quote_ = literal(pool_, "\"");
         auto texts = read_texts();
         if (!others) return pool_.concat(quote_, encoder_.literals(std::move(texts), mode, quote_));
         const ExprId rest = pool_.intersect({encoder_.universe(mode), pool_.complement(encoder_.literals(std::move(texts), mode))});
@@ -491,7 +491,7 @@ private:
                 const std::uint32_t id = word();
                 if (!vocabulary_ || !vocabulary_->is_special(id))
                     throw Error(ErrorKind::invalid, "token " + std::to_string(id) + " is no special token of this vocabulary");
-                return pool_.text(special_text(id));
+                return literal(pool_, special_text(id));
             }
             case 11: {
                 const auto inside = static_cast<Encoding>(word());

@@ -14,24 +14,24 @@ namespace {
 std::optional<std::u32string> decoded(std::string_view text) {
     if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::nullopt;
     std::u32string made;
-    DecoderState part = 0;
+    DecoderState part = kBetween;
     for (const char b : text.substr(1, text.size() - 2)) {
         const CharacterRead read = read_character(Encoding::escaped_any, part, static_cast<std::uint8_t>(b));
         part = read.part;
-        if (part == 0 && !is_character(read.character)) return std::nullopt;
-        if (part == 0) made.push_back(read.character);
+        if (part == kBetween && !is_character(read.character)) return std::nullopt;
+        if (part == kBetween) made.push_back(read.character);
     }
-    return part == 0 ? std::optional(made) : std::nullopt;
+    return part == kBetween ? std::optional(made) : std::nullopt;
 }
 
 }  // namespace
 
 ExprId UsedValues::spellings(ExprPool& pool, std::string_view text) {
     if (auto characters = decoded(text))
-        return pool.concat(pool.text("\""),
-                           pool.string_state(pool.strings().make({{std::move(*characters), pool.text("\"")}}, Encoding::escaped_any)));
+        return pool.concat(literal(pool, "\""),
+                           pool.string_state(pool.strings().make({{std::move(*characters), literal(pool, "\"")}}, Encoding::escaped_any)));
     if (const auto number = value_of(text)) return pool.number_language().start({taken_by(*number)}, NumberText::any);
-    return pool.text(text);
+    return literal(pool, text);
 }
 
 ValueSet UsedValues::plus(ValueSet set, std::string_view text) {
@@ -41,12 +41,12 @@ ValueSet UsedValues::plus(ValueSet set, std::string_view text) {
     made.number.reset();
     if (const auto composite = CompositeLanguage::of(pool_).spelled(text)) made.composites = pool_.unite({made.composites, *composite});
     else if (const auto characters = decoded(text))
-        made.strings = pool_.strings().plus(made.strings, *characters, pool_.text("\""), Encoding::escaped_any);
+        made.strings = pool_.strings().plus(made.strings, *characters, literal(pool_, "\""), Encoding::escaped_any);
     else if (const auto number = value_of(text)) {
         made.number = number;
         made.others = pool_.unite({made.others, pool_.number_language().start({taken_by(*number)}, NumberText::any)});
-    } else made.others = pool_.unite({made.others, pool_.text(text)});
-    made.scalars = pool_.unite({pool_.concat(pool_.text("\""), pool_.string_state(made.strings)), made.others});
+    } else made.others = pool_.unite({made.others, literal(pool_, text)});
+    made.scalars = pool_.unite({pool_.concat(literal(pool_, "\""), pool_.string_state(made.strings)), made.others});
     made.expr = pool_.unite({made.scalars, made.composites});
     if (const auto known = ids_.find(made.expr); known != ids_.end()) return known->second;
     const ValueSet id = sets_.next();

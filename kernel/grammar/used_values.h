@@ -43,7 +43,7 @@ public:
 private:
     struct Set {
         ExprId expr = kNone;
-        std::uint32_t strings = 0;      // a node of the pool's string tries: the strings without their opening quotes
+        StringNode strings{};           // a node of the pool's string tries: the strings without their opening quotes
         ExprId others = kNone;          // texts that are no strings, arrays or objects
         ExprId scalars = kNone;         // strings and others
         ExprId composites = kNone;      // arrays and objects

@@ -95,7 +95,7 @@ std::uint32_t MaskBuilder::run_inner(Machine& inner, std::uint32_t trie, const C
 WalkResult MaskBuilder::composite(AutomatonCache& cache, Machine& machine, std::uint32_t trie, const Config& config) {
     cache_ = &cache;
     ExprPool& pool = machine.pool();
-    const std::uint32_t state = pool[config.expr()].composite_state();
+    const CompositeState state = pool[config.expr()].composite_state();
     Machine& inner = CompositeLanguage::of(pool).machine(state);
     inner.set_ids([&](const AnalysedNode& c) { return results_.ids().of(c); });
     Accepted here;

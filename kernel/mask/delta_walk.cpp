@@ -164,7 +164,7 @@ private:
 
     bool enter(std::uint32_t node, ExprId head, StringTrie::Step step) {
         if (!pool_[head].known_infinite || (pool_[head].nullable && pool_[tail_].nullable)) return false;
-        const ExprId end = step.part == 0 ? strings_.end(step.node) : kNone;
+        const ExprId end = step.part == kBetween ? strings_.end(step.node) : kNone;
         if (end != kNone && tail_ != kEmpty && end != kEmpty) return false;
         ChildFilter filter;
         if (x_.wide(node)) {

@@ -19,8 +19,8 @@ struct KeySink {
 
     void at(std::uint32_t i, const StringTrie::Step& at, std::uint32_t first) {
         if (x.first_token[i] == x.first_token[i + 1]) return;
-        if (at.part == 0) return made.places.push_back({first, first + strings.count(at.node), i});
-        strings.each_child(at.node, at.part, [&](std::uint32_t child) {
+        if (at.part == kBetween) return made.places.push_back({first, first + strings.count(at.node), i});
+        strings.each_child(at.node, at.part, [&](StringNode child) {
             const std::uint32_t from = first + strings.texts_before(at.node, child);
             made.places.push_back({from, from + strings.count(child), i});
         });

@@ -27,7 +27,7 @@ PunctuationLeaves::Leaf& PunctuationLeaves::leaf(ExprPool& pool, std::string_vie
     for (Leaf& mark : leaves_)
         if (mark.spaced == spaced && mark.text == text) return mark;
     if (leaves_.size() >= kMostMarks) leaves_.clear();
-    ExprId e = pool.text(text);
+    ExprId e = literal(pool, text);
     if (spaced) e = pool.concat(pool.repeat(pool.set(kSpace), text.empty() ? 1 : 0, kInfinite), e);
     leaves_.push_back({std::string(text), spaced, e, {}});
     return leaves_.back();

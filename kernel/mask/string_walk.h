@@ -62,7 +62,7 @@ private:
                 i = x_.end[i];
                 continue;
             }
-            if (byte == kQuote && part == 0 && strings_.end(node) != kNone) {
+            if (byte == kQuote && part == kBetween && strings_.end(node) != kNone) {
                 sink_.over(i, here.first);
                 i = x_.end[i];
                 continue;
@@ -73,7 +73,7 @@ private:
                 continue;
             }
             std::uint32_t first = here.first;
-            if constexpr (Sink::kRanks) first += next.part == 0 ? strings_.texts_before(node, next.node) : 0;
+            if constexpr (Sink::kRanks) first += next.part == kBetween ? strings_.texts_before(node, next.node) : 0;
             sink_.at(i, next, first);
             if (const std::uint32_t last = x_.end[i]; last > i + 1) {
                 const bool wide = x_.wide(i) != nullptr;
@@ -89,7 +89,7 @@ private:
         if (!wide && strings_.children(at.node) > kFew) return ByteSet::range(0, 255);
         ByteSet made;
         strings_.live(at.node, at.part, made);
-        if (at.part == 0 && strings_.end(at.node) != kNone) made.insert(kQuote);
+        if (at.part == kBetween && strings_.end(at.node) != kNone) made.insert(kQuote);
         return made;
     }
 

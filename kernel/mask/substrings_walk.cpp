@@ -13,7 +13,7 @@ constexpr std::uint8_t kQuoteByte = '"';
 constexpr std::uint32_t kNodesOfWork = 4;
 
 struct Start {
-    std::uint32_t state;
+    SubstringState state;
     DecoderState part;
     bool before;  // the state is before the opening quote
     bool quoted;  // a closing quote follows
@@ -74,7 +74,7 @@ private:
     };
 
     void enter(const Substrings::Interval& at, DecoderState part, std::optional<std::uint32_t> node) {
-        Level made{at, part, part == 0 && texts_.ends(at), {}};
+        Level made{at, part, part == kBetween && texts_.ends(at), {}};
         if (node && x_.wide(*node)) {
             ByteSet bytes;
             texts_.live(at, part, bytes);
@@ -113,7 +113,7 @@ Quotation quotation_at(ExprPool& pool, ExprId state) {
     if (pool[head].op != Op::substring) return Quotation::none;
     const auto [number, part] = std::pair{pool[head].substring_state(), pool[head].part()};
     const Substrings::Interval& at = pool.substrings().interval(number);
-    return part == 0 && at.high > 0 && at.depth == 0 ? Quotation::begins : Quotation::inside;
+    return part == kBetween && at.high > 0 && at.depth == 0 ? Quotation::begins : Quotation::inside;
 }
 
 bool walk_substrings(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, LeafWalk& made) {

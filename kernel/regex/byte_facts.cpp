@@ -70,7 +70,7 @@ ByteSet ByteFacts::needed(ExprId e) {
         return x.op != Op::alternation && x.op != Op::intersection && x.op != Op::difference && (x.op != Op::repetition || x.nullable);
     };
     auto of = [&](ExprId p) {
-        if (const std::uint32_t* known = needed_.find(p)) return exprs_.bytes_of(*known);
+        if (const ByteSetId* known = needed_.find(p)) return exprs_.bytes_of(*known);
         return exprs_[p].op == Op::set && exprs_.bytes_of(exprs_[p].byte_set()).size() == 1 ? exprs_.bytes_of(exprs_[p].byte_set())
                                                                                             : ByteSet{};
     };

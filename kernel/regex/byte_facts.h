@@ -24,7 +24,7 @@ public:
 private:
     ExprTable& exprs_;
     Emptiness& emptiness_;
-    FlatMap<ExprId, std::uint32_t, NumberHash> alphabets_, needed_;  // sets of bytes
+    FlatMap<ExprId, ByteSetId, NumberHash> alphabets_, needed_;
 };
 
 }  // namespace guideway

@@ -14,11 +14,11 @@ constexpr char kShortNames[] = "\"\\/bfnrt";
 constexpr char32_t kShortTargets[] = {'"', '\\', '/', 8, 12, 10, 13, 9};
 
 DecoderState part_of(Kind kind, std::uint32_t count, std::uint32_t bits) {
-    return static_cast<std::uint32_t>(kind) << 28 | count << 24 | bits;
+    return DecoderState{static_cast<std::uint32_t>(kind) << 28 | count << 24 | bits};
 }
-Kind kind_of(DecoderState part) { return static_cast<Kind>(part >> 28); }
-std::uint32_t count_of(DecoderState part) { return part >> 24 & 15; }
-std::uint32_t bits_of(DecoderState part) { return part & 0xffffff; }
+Kind kind_of(DecoderState part) { return static_cast<Kind>(raw(part) >> 28); }
+std::uint32_t count_of(DecoderState part) { return raw(part) >> 24 & 15; }
+std::uint32_t bits_of(DecoderState part) { return raw(part) & 0xffffff; }
 
 unsigned utf8_length(char32_t c) { return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4; }
 unsigned length_of(std::uint32_t lead) { return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4; }
@@ -52,7 +52,7 @@ char32_t low_of(char32_t c) { return 0xdc00 + ((c - 0x10000) & 0x3ff); }
 
 CharacterRead read_first(Encoding spelling, std::uint8_t b) {
     if (spelling != Encoding::text && b == '\\') return {part_of(Kind::escape, 0, 0)};
-    if (b < 0x80) return is_raw(spelling, b) ? CharacterRead{0, b} : CharacterRead{};
+    if (b < 0x80) return is_raw(spelling, b) ? CharacterRead{kBetween, b} : CharacterRead{};
     return b >= 0xc2 && b <= 0xf4 ? CharacterRead{part_of(Kind::utf8, 1, b)} : CharacterRead{};
 }
 
@@ -63,7 +63,7 @@ CharacterRead read_utf8(DecoderState part, std::uint8_t b) {
     char32_t c = lead & (0x7fu >> n);
     for (std::uint32_t i = 1; i < count; ++i) c = c << 6 | (bits_of(part) >> (8 * (count - 1 - i)) & 0x3f);
     c = c << 6 | (b & 0x3f);
-    return utf8_length(c) == n ? CharacterRead{0, c} : CharacterRead{};
+    return utf8_length(c) == n ? CharacterRead{kBetween, c} : CharacterRead{};
 }
 
 CharacterRead read_unit(Encoding spelling, DecoderState part, std::uint8_t b) {
@@ -72,7 +72,7 @@ CharacterRead read_unit(Encoding spelling, DecoderState part, std::uint8_t b) {
     const std::uint32_t bits = bits_of(part) << 4 | static_cast<std::uint32_t>(digit);
     if (count_of(part) < 3) return {part_of(Kind::unit, count_of(part) + 1, bits)};
     if (bits >= 0xd800 && bits < 0xdc00 && spelling == Encoding::escaped_any) return {part_of(Kind::pair, 0, (bits & 0x3ff) << 12)};
-    return has_unit(spelling, bits) ? CharacterRead{0, bits} : CharacterRead{};
+    return has_unit(spelling, bits) ? CharacterRead{kBetween, bits} : CharacterRead{};
 }
 
 CharacterRead read_pair(DecoderState part, std::uint8_t b) {
@@ -82,7 +82,7 @@ CharacterRead read_pair(DecoderState part, std::uint8_t b) {
     if (digit < 0) return {};
     const std::uint32_t low = (bits & 0xfff) << 4 | static_cast<std::uint32_t>(digit), high = bits >> 12;
     if (count < 5) return {part_of(Kind::pair, count + 1, high << 12 | low)};
-    return low >= 0xdc00 && low < 0xe000 ? CharacterRead{0, 0x10000 + (high << 10) + (low & 0x3ff)} : CharacterRead{};
+    return low >= 0xdc00 && low < 0xe000 ? CharacterRead{kBetween, 0x10000 + (high << 10) + (low & 0x3ff)} : CharacterRead{};
 }
 
 void put_digit(Encoding spelling, char32_t unit, std::uint32_t at, ByteSet& made) {
@@ -101,7 +101,7 @@ CharacterRead read_character(Encoding spelling, DecoderState part, std::uint8_t 
             if (b == 'u') return {part_of(Kind::unit, 0, 0)};
             for (unsigned i = 0; i < 8; ++i)
                 if (kShortNames[i] == static_cast<char>(b))
-                    return short_name(spelling, kShortTargets[i]) ? CharacterRead{0, kShortTargets[i]} : CharacterRead{};
+                    return short_name(spelling, kShortTargets[i]) ? CharacterRead{kBetween, kShortTargets[i]} : CharacterRead{};
             return {};
         }
         case Kind::unit: return read_unit(spelling, part, b);

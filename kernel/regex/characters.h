@@ -1,4 +1,5 @@
-// Decoders of characters, byte by byte, in each spelling. A part is the state inside a character of which some bytes were read.
+// Decoders of characters, byte by byte, in each spelling. A part is the state inside a character of which some bytes were read: its
+// kind of spelling, the number of bytes read, and the bits decoded.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,11 @@ namespace guideway {
 inline constexpr char32_t kLastCharacter = 0x10ffff;
 inline bool is_character(char32_t c) { return c <= kLastCharacter && (c < 0xd800 || c >= 0xe000); }  // not a surrogate
 
-// The state inside a character: its kind of spelling, the number of bytes read, and the bits decoded. 0: between characters.
-using DecoderState = std::uint32_t;
-
 // Whether a byte between characters is a character by itself, in all spellings.
 inline bool is_whole_character(std::uint8_t byte) { return byte < 0x80 && !must_escape(byte); }
 
 struct CharacterRead {  // the result of a byte: another part, or a character, or neither (the byte is not legal)
-    DecoderState part = 0;
+    DecoderState part = kBetween;
     char32_t character = 0xffffffff;
 };
 CharacterRead read_character(Encoding spelling, DecoderState part, std::uint8_t byte);

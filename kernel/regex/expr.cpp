@@ -94,7 +94,8 @@ void join_strings(ExprTable& exprs, std::vector<ExprId>& sum) {
     for (const Encoding spelling : {Encoding::text, Encoding::escaped, Encoding::escaped_any}) {
         std::uint32_t count = 0, total = 0, largest = 0;
         auto joins = [&](ExprId p) {
-            return exprs[p].op == Op::strings && exprs[p].part() == 0 && exprs.strings().spelling(exprs[p].string_node()) == spelling;
+            return exprs[p].op == Op::strings && exprs[p].part() == kBetween &&
+                   exprs.strings().spelling(exprs[p].string_node()) == spelling;
         };
         for (ExprId p : sum)
             if (joins(p)) {
@@ -117,16 +118,16 @@ void join_strings(ExprTable& exprs, std::vector<ExprId>& sum) {
 
 }  // namespace
 
-ExprTable::~ExprTable() = default;
-
-std::uint64_t ExprTable::hash(const Expr& x, const std::vector<ExprId>* parts) {
-    std::uint64_t h = mix(0, static_cast<std::uint64_t>(x.op));
+std::uint64_t Expr::hash(const std::vector<ExprId>* parts) const {
+    std::uint64_t h = mix(0, static_cast<std::uint64_t>(op));
     if (parts)
         for (const ExprId p : *parts) h = mix(h, raw(p));
     else
-        for (const std::uint32_t operand : x.operands_) h = mix(h, operand);
+        for (const std::uint32_t operand : operands_) h = mix(h, operand);
     return h;
 }
+
+ExprTable::~ExprTable() = default;
 
 ExprTable::ExprTable(const ExprLimits& limits)
     : limits_(limits), fuel_(limits.max_work), numbers_(std::make_unique<NumberLanguage>(*this)),
@@ -167,7 +168,7 @@ ExprId ExprTable::intern(Expr made, const std::vector<ExprId>* parts) {
                     (raw(made.head()) < exprs_.size() && raw(made.tail()) < exprs_.size() && exprs_[made.head()].op != Op::concatenation));
     GUIDEWAY_DCHECK((made.op != Op::alternation && made.op != Op::intersection) ||
                     (parts && parts->size() > 1 && std::ranges::is_sorted(*parts)));
-    const std::uint64_t h = hash(made, parts);
+    const std::uint64_t h = made.hash(parts);
     if (const ExprId known = find(h, made, parts); known != kUnknownExpr) return known;
     fuel_.spend(kExprWork);
     if (exprs_.size() >= limits_.max_exprs)
@@ -186,13 +187,13 @@ ExprId ExprTable::intern(Expr made, const std::vector<ExprId>* parts) {
     return id;
 }
 
-std::uint32_t ExprTable::set_id(const ByteSet& bytes) {
+ByteSetId ExprTable::set_id(const ByteSet& bytes) {
     const std::uint64_t h = ByteSetHash{}(bytes);
-    std::uint32_t id = set_ids_.find(h, [&](std::uint32_t known) { return sets_[known] == bytes; });
-    if (id != InternTable::kMissing) return id;
-    id = static_cast<std::uint32_t>(sets_.size());
+    const std::uint32_t known = set_ids_.find(h, [&](std::uint32_t id) { return sets_[ByteSetId{id}] == bytes; });
+    if (known != InternTable::kMissing) return ByteSetId{known};
+    const ByteSetId id = sets_.next();
     sets_.push_back(bytes);
-    set_ids_.add(h, id);
+    set_ids_.add(h, raw(id));
     return id;
 }
 
@@ -211,12 +212,6 @@ ExprId ExprTable::set(const ByteSet& bytes) {
     made.encoding_closed = made.weakly_encoding_closed = bytes == ByteSet::range('"', '"');  // the end of a string
     made.within = bytes.within(unescaped) ? kAllSpellings : bytes.within(ascii) ? 1 : 0;
     return intern(made);
-}
-
-ExprId ExprTable::text(std::string_view bytes) {
-    ExprId made = kEmpty;
-    for (auto b = bytes.rbegin(); b != bytes.rend(); ++b) made = concat(set(ByteSet::of({&*b, 1})), made);
-    return made;
 }
 
 ExprId ExprTable::concat(ExprId a, ExprId b) {
@@ -241,9 +236,9 @@ ExprId ExprTable::product(ExprId head, ExprId b) {
     made.encoding_closed = made.weakly_encoding_closed = x.encoding_closed && y.encoding_closed;
     made.within = x.within & y.within;
     made.counted = x.counted || y.counted;
-    if (const ExprId known = find(hash(made), made); known != kUnknownExpr) return known;
+    if (const ExprId known = find(made.hash(), made); known != kUnknownExpr) return known;
     // A quote or a label after one text becomes its end, so that sets of such texts can be joined.
-    if (x.op == Op::strings && x.part() == 0 && strings_->count(x.string_node()) == 1 && is_quote(*this, b)) {
+    if (x.op == Op::strings && x.part() == kBetween && strings_->count(x.string_node()) == 1 && is_quote(*this, b)) {
         StringTrie::Entry text = strings_->only_text(x.string_node());
         text.end = concat(text.end, b);
         return string_state(strings_->make({std::move(text)}, strings_->spelling(x.string_node())));
@@ -400,18 +395,18 @@ ExprId ExprTable::subtract(ExprId a, ExprId texts) {
     return intern(made);
 }
 
-ExprId ExprTable::string_state(std::uint32_t node, std::uint32_t part) {
+ExprId ExprTable::string_state(StringNode node, DecoderState part) {
     if (node == StringTrie::kNoEntries) return kNone;
-    if (part == 0 && strings_->is_end(node)) return strings_->end(node);
+    if (part == kBetween && strings_->is_end(node)) return strings_->end(node);
     Expr made(Op::strings, node, part);
-    if (const ExprId known = find(hash(made), made); known != kUnknownExpr) return known;
-    const ExprId end = part == 0 ? strings_->end(node) : kNone;
+    if (const ExprId known = find(made.hash(), made); known != kUnknownExpr) return known;
+    const ExprId end = part == kBetween ? strings_->end(node) : kNone;
     made.nullable = end != kNone && exprs_[end].nullable;
     made.labelled = strings_->last_label(node) != kNoLabel;
     made.known_nonempty = made.known_finite = made.rowless = true;
     made.encoding_closed = made.weakly_encoding_closed =
-        part == 0 && strings_->spelling(node) == Encoding::escaped_any && strings_->ends_spelled(node);
-    if (part == 0 && strings_->is_plain(node)) {
+        part == kBetween && strings_->spelling(node) == Encoding::escaped_any && strings_->ends_spelled(node);
+    if (part == kBetween && strings_->is_plain(node)) {
         made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(strings_->spelling(node)));
     }
     made.depth = static_cast<std::uint16_t>(strings_->depth(node) + 1);
@@ -419,15 +414,15 @@ ExprId ExprTable::string_state(std::uint32_t node, std::uint32_t part) {
     return intern(made);
 }
 
-ExprId ExprTable::substring(std::uint32_t state, std::uint32_t part) {
+ExprId ExprTable::substring(SubstringState state, DecoderState part) {
     if (state == Substrings::kNowhere) return kNone;
     Expr made(Op::substring, state, part);
-    if (const ExprId known = find(hash(made), made); known != kUnknownExpr) return known;
+    if (const ExprId known = find(made.hash(), made); known != kUnknownExpr) return known;
     const Encoding spelling = substrings_->spelling(state);
-    made.nullable = part == 0 && substrings_->ends(state);
+    made.nullable = part == kBetween && substrings_->ends(state);
     made.known_nonempty = made.known_finite = made.rowless = true;
-    made.encoding_closed = made.weakly_encoding_closed = part == 0 && spelling == Encoding::escaped_any;
-    if (part == 0) made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(spelling));
+    made.encoding_closed = made.weakly_encoding_closed = part == kBetween && spelling == Encoding::escaped_any;
+    if (part == kBetween) made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(spelling));
     made.depth = 1;
     made.shortest = made.nullable ? 0 : substrings_->shortest(state, part);
     return intern(made);
@@ -535,7 +530,7 @@ ExprId ExprTable::graph(const std::vector<GraphState>& states) {
     return first;
 }
 
-ExprId ExprTable::number(std::uint32_t state) {
+ExprId ExprTable::number(NumberState state) {
     Expr made(Op::number, state);
     made.nullable = numbers_->accepting(state);
     made.shortest = made.nullable ? 0 : 1;  // a lower bound
@@ -553,7 +548,7 @@ void ExprTable::mark_within(ExprId e, unsigned spelling) {
 
 void ExprTable::install_composites(std::unique_ptr<ExternalLanguage> language) { composites_ = std::move(language); }
 
-ExprId ExprTable::composite(std::uint32_t state) {
+ExprId ExprTable::composite(CompositeState state) {
     Expr made(Op::composite, state);
     made.nullable = composites_->accepting(state);
     made.rowless = true;

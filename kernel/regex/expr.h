@@ -16,7 +16,6 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +37,14 @@ inline constexpr ExprId kNone{0};                  // no text
 inline constexpr ExprId kEmpty{1};                 // the empty text
 inline constexpr ExprId kUnknownExpr{0xffffffff};  // an expression that was not determined
 inline constexpr std::uint32_t kNoLabel = 0xffffffff;
+
+enum class ByteSetId : std::uint32_t {};       // an interned set of bytes
+enum class StringNode : std::uint32_t {};      // a state of string_trie.h
+enum class SubstringState : std::uint32_t {};  // of substrings.h
+enum class NumberState : std::uint32_t {};     // of number_language.h
+enum class CompositeState : std::uint32_t {};  // of external_language.h
+enum class DecoderState : std::uint32_t {};    // the state inside a character (characters.h)
+inline constexpr DecoderState kBetween{0};     // between two characters
 
 enum class Op : std::uint8_t {
     none,
@@ -95,13 +102,15 @@ struct Expr {
         return ExprId{operand_of(0, op == Op::complement || op == Op::concatenation || op == Op::repetition || op == Op::difference)};
     }
     std::uint32_t part_count() const { return operand_of(1, op == Op::alternation || op == Op::intersection); }
-    std::uint32_t byte_set() const { return operand_of(0, op == Op::set); }
+    ByteSetId byte_set() const { return ByteSetId{operand_of(0, op == Op::set)}; }
     std::uint32_t label() const { return operand_of(0, op == Op::label); }
-    std::uint32_t number_state() const { return operand_of(0, op == Op::number); }
-    std::uint32_t composite_state() const { return operand_of(0, op == Op::composite); }
-    std::uint32_t substring_state() const { return operand_of(0, op == Op::substring); }
-    std::uint32_t string_node() const { return operand_of(0, op == Op::strings); }
-    std::uint32_t part() const { return operand_of(1, op == Op::strings || op == Op::substring); }  // the state inside a character
+    NumberState number_state() const { return NumberState{operand_of(0, op == Op::number)}; }
+    CompositeState composite_state() const { return CompositeState{operand_of(0, op == Op::composite)}; }
+    SubstringState substring_state() const { return SubstringState{operand_of(0, op == Op::substring)}; }
+    StringNode string_node() const { return StringNode{operand_of(0, op == Op::strings)}; }
+    // `parts`: of an alternation or intersection; null for others.
+    std::uint64_t hash(const std::vector<ExprId>* parts = nullptr) const;
+    DecoderState part() const { return DecoderState{operand_of(1, op == Op::strings || op == Op::substring)}; }
 
 private:
     friend class ExprTable;
@@ -152,29 +161,28 @@ public:
     std::size_t size() const { return exprs_.size(); }
     // The parts of an alternation or intersection; valid until another expression is constructed.
     std::span<const ExprId> parts(const Expr& x) const { return {args_.data() + x.operands_[0], x.part_count()}; }
-    const ByteSet& bytes_of(std::uint32_t set) const { return sets_[set]; }
-    std::uint32_t set_id(const ByteSet& bytes);
+    const ByteSet& bytes_of(ByteSetId set) const { return sets_[set]; }
+    ByteSetId set_id(const ByteSet& bytes);
     // Transitions of a state of a `graph`: an expression, and the state after it.
     const std::vector<std::pair<ExprId, ExprId>>& steps(const Expr& x) const { return steps_[x.operands_[0]]; }
 
     // Numbers by their value (number_language.h): never boolean, never empty, but their shortest text needs a search.
     NumberLanguage& number_language() { return *numbers_; }
-    ExprId number(std::uint32_t state);
+    ExprId number(NumberState state);
     // Characters as bytes (encoding.h). Its results are cached for all grammars.
     Encoder& encoder() { return *encoder_; }
     // JSON arrays and objects, whose automata a higher layer implements (external_language.h). Null until it is installed.
     ExternalLanguage* composites() { return composites_.get(); }
     void install_composites(std::unique_ptr<ExternalLanguage> language);
-    ExprId composite(std::uint32_t state);
-    // Sets of texts (string_trie.h). `part`: the state inside a character (0: between characters).
+    ExprId composite(CompositeState state);
+    // Sets of texts (string_trie.h).
     StringTrie& strings() { return *strings_; }
-    ExprId string_state(std::uint32_t node, std::uint32_t part = 0);
-    // Substrings of texts (substrings.h). `part`: as above.
+    ExprId string_state(StringNode node, DecoderState part = kBetween);
+    // Substrings of texts (substrings.h).
     Substrings& substrings() { return *substrings_; }
-    ExprId substring(std::uint32_t state, std::uint32_t part = 0);
+    ExprId substring(SubstringState state, DecoderState part = kBetween);
 
     ExprId set(const ByteSet& bytes);
-    ExprId text(std::string_view bytes);  // of one text
     ExprId concat(ExprId a, ExprId b);
     ExprId unite(std::vector<ExprId> parts);
     ExprId intersect(std::vector<ExprId> parts);
@@ -206,7 +214,6 @@ public:
 private:
     ExprId product(ExprId head, ExprId b);
     ExprId intern(Expr made, const std::vector<ExprId>* parts = nullptr);
-    static std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts = nullptr);
     // An equal expression that exists, which gets the properties that are known of the new one; else kUnknownExpr.
     ExprId find(std::uint64_t hash, const Expr& made, const std::vector<ExprId>* parts = nullptr);
 
@@ -220,7 +227,7 @@ private:
     std::unique_ptr<Substrings> substrings_;
     SegmentedVector<Expr, 8, ExprId> exprs_;
     ArenaVector<ExprId> args_;
-    ArenaVector<ByteSet> sets_;
+    IdVector<ByteSetId, ByteSet, ArenaAllocator<ByteSet>> sets_;
     InternTable set_ids_, interned_;
     std::vector<std::vector<std::pair<ExprId, ExprId>>> steps_;  // transitions of `state` expressions
     std::map<std::vector<std::uint32_t>, ExprId> graphs_;        // by their transitions

@@ -34,22 +34,22 @@ const std::vector<LabelDistance>& Labels::reachable(ExprId e) {
         else if (expr.op == Op::alternation) {
             for (ExprId p : exprs_.parts(expr)) work.push_back({p, at.distance, at.further});
         } else if (expr.op == Op::strings && expr.labelled) {
-            std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes;  // nodes below this one, and their distances
-            auto take_end = [&](std::uint32_t node, std::uint32_t distance, bool further) {
+            std::vector<std::pair<StringNode, std::uint32_t>> nodes;  // nodes below this one, and their distances
+            auto take_end = [&](StringNode node, std::uint32_t distance, bool further) {
                 if (exprs_.strings().end(node) != kNone) work.push_back({exprs_.strings().end(node), distance, further});
             };
-            auto add_children = [&](std::uint32_t node, std::uint32_t part, std::uint32_t distance) {
+            auto add_children = [&](StringNode node, DecoderState part, std::uint32_t distance) {
                 exprs_.strings().each_child_and_rest(
-                    node, part, [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
+                    node, part, [&](StringNode child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
             };
-            if (expr.part() == 0) take_end(expr.string_node(), at.distance, at.further);
+            if (expr.part() == kBetween) take_end(expr.string_node(), at.distance, at.further);
             add_children(expr.string_node(), expr.part(), at.distance);
             while (!nodes.empty()) {
                 const auto [node, distance] = nodes.back();
                 nodes.pop_back();
                 exprs_.fuel().spend(kStateWork);
                 take_end(node, distance, true);
-                add_children(node, 0, distance);
+                add_children(node, kBetween, distance);
             }
         } else if (expr.op == Op::concatenation && expr.labelled) {
             const std::uint32_t head = emptiness_.shortest(expr.head());
@@ -71,14 +71,14 @@ const std::vector<LabelDistance>& Labels::reachable(ExprId e) {
 
 ExprId Labels::tail_of_string(ExprId e) const {
     const Expr& x = exprs_[e];
-    return x.op == Op::strings && x.part() == 0 ? exprs_.strings().end(x.string_node()) : kNone;
+    return x.op == Op::strings && x.part() == kBetween ? exprs_.strings().end(x.string_node()) : kNone;
 }
 
 std::uint32_t last_label(ExprTable& exprs, ExprId e, bool further, Emptiness* emptiness) {
     const auto has_more = [&](ExprId head) { return exprs[head].boolean && emptiness ? emptiness->has_more(head) : head > kEmpty; };
     const auto of_words = [&](const Expr& x, bool wanted) {
-        return wanted || x.part() ? exprs.strings().last_label_below(x.string_node(), x.part())
-                                  : exprs.strings().last_label(x.string_node());
+        return wanted || x.part() != kBetween ? exprs.strings().last_label_below(x.string_node(), x.part())
+                                              : exprs.strings().last_label(x.string_node());
     };
     std::uint32_t made = kNoLabel;
     bool wanted = further;

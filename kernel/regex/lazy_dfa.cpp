@@ -93,7 +93,7 @@ void split_intersection(const ExprTable& exprs, ExprId e, std::vector<ExprId>& w
 
 LazyDfa::LazyDfa(ExprTable& exprs, Emptiness& emptiness)
     : exprs_(exprs), emptiness_(emptiness), row_lookups_(std::min(exprs.limits().tuning.row_lookups, kMostLookups)) {
-    rows_.push_back({});  // row 0 means "not computed"
+    rows_.push_back({});  // kNoRow
 }
 
 void LazyDfa::add_facts() {
@@ -105,23 +105,22 @@ std::size_t LazyDfa::bytes() const {
            class_ids_.bytes() + class_sets_.size() * 256;
 }
 
-std::uint32_t LazyDfa::class_id(const Classes& classes) {
+ClassesId LazyDfa::class_id(const Classes& classes) {
     std::uint64_t h = 7;
     for (std::size_t i = 0; i < 256; i += 8) {
         std::uint64_t word = 0;
         std::memcpy(&word, classes.data() + i, 8);
         h = mix(h, word);
     }
-    std::uint32_t id = class_ids_.find(h, [&](std::uint32_t known) { return classes_[known] == classes; });
-    if (id == InternTable::kMissing) {
-        id = static_cast<std::uint32_t>(classes_.size());
-        classes_.push_back(classes);
-        class_ids_.add(h, id);
-    }
+    const std::uint32_t known = class_ids_.find(h, [&](std::uint32_t id) { return classes_[ClassesId{id}] == classes; });
+    if (known != InternTable::kMissing) return ClassesId{known};
+    const auto id = next_id<ClassesId>(classes_);
+    classes_.push_back(classes);
+    class_ids_.add(h, raw(id));
     return id;
 }
 
-std::uint32_t LazyDfa::store_row(const Targets& targets) {
+RowId LazyDfa::store_row(const Targets& targets) {
     std::array<std::uint8_t, 256> classes{};
     std::array<ExprId, 256> distinct;
     unsigned count = 0;
@@ -137,30 +136,31 @@ std::uint32_t LazyDfa::store_row(const Targets& targets) {
         if (k == count) distinct[count++] = targets[b];
         std::fill(classes.begin() + b, classes.begin() + next, static_cast<std::uint8_t>(k));
     }
-    rows_.push_back(
-        {class_id(classes), static_cast<std::uint32_t>(targets_.size()), exprs_.set_id(live), static_cast<std::uint32_t>(count)});
+    const auto id = next_id<RowId>(rows_);
+    rows_.push_back({class_id(classes), exprs_.set_id(live), static_cast<std::uint32_t>(targets_.size()), count});
     for (unsigned k = 0; k < count; ++k) targets_.push_back(distinct[k]);
-    return static_cast<std::uint32_t>(rows_.size() - 1);
+    return id;
 }
 
 // The row of an expression whose derivatives are those of its head, each with a tail. It copies the classes of the head's row
 // and changes only the targets, so it needs no loop over bytes. Two of the targets may be equal.
-std::uint32_t LazyDfa::row_before(ExprId head, ExprId tail) {
+RowId LazyDfa::row_before(ExprId head, ExprId tail) {
     const Row from = rows_[raw_row(head)];
     std::vector<ExprId> made;
     for (std::uint32_t k = 0; k < from.count; ++k) made.push_back(exprs_.concat(targets_[from.offset + k], tail));
-    rows_.push_back({from.classes, static_cast<std::uint32_t>(targets_.size()), from.live, from.count});
+    const auto id = next_id<RowId>(rows_);
+    rows_.push_back({from.classes, from.live, static_cast<std::uint32_t>(targets_.size()), from.count});
     targets_.append(made);
-    return static_cast<std::uint32_t>(rows_.size() - 1);
+    return id;
 }
 
 // Computes the rows of the parts first, with a worklist: expressions can be nested thousands of levels deep.
-std::uint32_t LazyDfa::raw_row(ExprId e) {
-    if (facts(e).raw_row) return facts(e).raw_row;
+RowId LazyDfa::raw_row(ExprId e) {
+    if (facts(e).raw_row != kNoRow) return facts(e).raw_row;
     check_stack();
     std::vector<ExprId> todo{e};
     const auto need = [&](ExprId part) {
-        if (facts(part).raw_row == 0) todo.push_back(part);
+        if (facts(part).raw_row == kNoRow) todo.push_back(part);
     };
     const auto is_product_after_set = [&](ExprId part) {
         return exprs_[part].op == Op::concatenation && exprs_[exprs_[part].head()].op == Op::set;
@@ -169,7 +169,7 @@ std::uint32_t LazyDfa::raw_row(ExprId e) {
         const ExprId at = todo.back();
         const std::size_t size = todo.size();
         const Expr x = exprs_[at];
-        if (facts(at).raw_row) {
+        if (facts(at).raw_row != kNoRow) {
             todo.pop_back();
             continue;
         }
@@ -188,7 +188,7 @@ std::uint32_t LazyDfa::raw_row(ExprId e) {
         }
         if (todo.size() > size) continue;
         exprs_.fuel().spend(kRowWork);
-        std::uint32_t row = 0;
+        RowId row = kNoRow;
         if (x.op == Op::repetition) row = row_before(x.body(), one_less(exprs_, x));
         else if (x.op == Op::concatenation && !exprs_[x.head()].nullable) row = row_before(x.head(), x.tail());
         else {
@@ -203,9 +203,9 @@ std::uint32_t LazyDfa::raw_row(ExprId e) {
     return facts(e).raw_row;
 }
 
-std::uint32_t LazyDfa::make_live_row(ExprId e) {
-    const std::uint32_t raw = raw_row(e);
-    std::uint32_t live = raw;
+RowId LazyDfa::make_live_row(ExprId e) {
+    const RowId raw = raw_row(e);
+    RowId live = raw;
     if (exprs_[e].boolean) {
         exprs_.fuel().spend(kRowWork);
         const Row row = rows_[raw];
@@ -226,11 +226,11 @@ std::uint32_t LazyDfa::make_live_row(ExprId e) {
     return facts(e).live_row = live;
 }
 
-// As `make_live_row`, but returns 0 if a long search would be needed: the derivative by one byte must not fail because of another
+// As `make_live_row`, but returns kNoRow if a long search would be needed: the derivative by one byte must not fail because of another
 // byte.
-std::uint32_t LazyDfa::find_live_row(ExprId e) {
+RowId LazyDfa::find_live_row(ExprId e) {
     if (!exprs_[e].boolean) return make_live_row(e);
-    std::uint32_t made = 0;
+    RowId made = kNoRow;
     if (!facts(e).expensive) facts(e).expensive = !emptiness_.with_short_searches([&] { made = make_live_row(e); });
     return made;
 }
@@ -275,7 +275,7 @@ bool LazyDfa::each_head(ExprId e, bool searched, F&& f) {
 ExprId LazyDfa::derivative_of_strings(const Expr& x, std::uint8_t byte) {
     const StringTrie::Step step = exprs_.strings().next(x.string_node(), x.part(), byte);
     const ExprId made = exprs_.string_state(step.node, step.part);
-    const ExprId end = x.part() == 0 ? exprs_.strings().end(x.string_node()) : kNone;
+    const ExprId end = x.part() == kBetween ? exprs_.strings().end(x.string_node()) : kNone;
     if (end <= kEmpty) return made;
     const ExprId after = derivative(end, byte);
     return made == kNone ? after : after == kNone ? made : exprs_.unite({made, after});
@@ -306,8 +306,8 @@ ExprId LazyDfa::derivative_of_intersection(const Expr& x, std::uint8_t byte) {
 
 ExprId LazyDfa::raw_derivative(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
-    if (facts(e).live_row == 0 && x.op == Op::intersection) return derivative_of_intersection(x, byte);
-    if (facts(e).live_row || x.op != Op::concatenation || exprs_[x.head()].op != Op::intersection) return derivative(e, byte);
+    if (facts(e).live_row == kNoRow && x.op == Op::intersection) return derivative_of_intersection(x, byte);
+    if (facts(e).live_row != kNoRow || x.op != Op::concatenation || exprs_[x.head()].op != Op::intersection) return derivative(e, byte);
     const ExprId head = exprs_.concat(derivative_of_intersection(exprs_[x.head()], byte), x.tail());
     return exprs_[x.head()].nullable ? exprs_.unite({head, derivative(x.tail(), byte)}) : head;
 }
@@ -398,7 +398,7 @@ ExprId LazyDfa::derivative_by(ExprId e, std::string_view text) {
     if (x.op == Op::strings) {
         StringTrie::Step at{x.string_node(), x.part()};
         for (const char b : text) {
-            if (at.part == 0 && exprs_.strings().end(at.node) != kNone) return kUnknownExpr;
+            if (at.part == kBetween && exprs_.strings().end(at.node) != kNone) return kUnknownExpr;
             at = exprs_.strings().next(at.node, at.part, static_cast<std::uint8_t>(b));
             if (at.node == StringTrie::kNoEntries) return kNone;
         }
@@ -432,7 +432,7 @@ ByteSet LazyDfa::first_of_rowless(ExprId e) {
     if (x.op == Op::substring) exprs_.substrings().live(x.substring_state(), x.part(), made);
     else if (x.op == Op::strings) {
         exprs_.strings().live(x.string_node(), x.part(), made);
-        if (const ExprId end = x.part() == 0 ? exprs_.strings().end(x.string_node()) : kNone; end > kEmpty) made |= first(end);
+        if (const ExprId end = x.part() == kBetween ? exprs_.strings().end(x.string_node()) : kNone; end > kEmpty) made |= first(end);
     } else {
         made = first(x.minuend());
         ByteSet both = first(x.excluded());
@@ -446,19 +446,19 @@ ByteSet LazyDfa::first_of_rowless(ExprId e) {
 
 ByteSet LazyDfa::first(ExprId e) {
     if (exprs_[e].op == Op::repetition && !exprs_[e].boolean) return first(exprs_[e].body());
-    if (facts(e).live_row == 0 && (exprs_[e].rowless || looked_up_rarely(e))) {
+    if (facts(e).live_row == kNoRow && (exprs_[e].rowless || looked_up_rarely(e))) {
         check_stack();
         if (exprs_[e].op == Op::strings || exprs_[e].op == Op::difference || exprs_[e].op == Op::composite || exprs_[e].op == Op::substring)
             return first_of_rowless(e);
         ByteSet made;
         if (each_head(e, false, [&](ExprId head, ExprId) { made |= first(head); })) return made;
     }
-    const std::uint32_t r = facts(e).live_row ? facts(e).live_row : make_live_row(e);
-    return exprs_.bytes_of(rows_[r].live);
+    const RowId known = facts(e).live_row;
+    return exprs_.bytes_of(rows_[known != kNoRow ? known : make_live_row(e)].live);
 }
 
-const std::vector<ByteSet>& LazyDfa::sets_of_classes(std::uint32_t classes) {
-    if (class_sets_.size() <= classes) class_sets_.resize(classes_.size());
+const std::vector<ByteSet>& LazyDfa::sets_of_classes(ClassesId classes) {
+    if (class_sets_.size() <= raw(classes)) class_sets_.resize(classes_.size());
     std::vector<ByteSet>& known = class_sets_[classes];
     if (!known.empty()) return known;
     std::vector<ByteSet> made;  // stored when it is complete: an allocation may fail
@@ -481,7 +481,7 @@ std::vector<ByteSet> LazyDfa::byte_classes(ExprId start, const ByteSet& some) {
         const ExprId e = todo.back();
         const Expr x = exprs_[e];
         todo.pop_back();
-        if (const std::uint32_t row = facts(e).live_row ? facts(e).live_row : facts(e).raw_row) {
+        if (const RowId row = facts(e).live_row != kNoRow ? facts(e).live_row : facts(e).raw_row; row != kNoRow) {
             split(made, classes_[rows_[row].classes], sets_of_classes(rows_[row].classes));
         } else if (x.op == Op::set) split(made, exprs_.bytes_of(x.byte_set()));
         else if (x.op == Op::concatenation) {
@@ -495,7 +495,7 @@ std::vector<ByteSet> LazyDfa::byte_classes(ExprId start, const ByteSet& some) {
             ByteSet bytes;
             exprs_.strings().live(x.string_node(), x.part(), bytes);
             isolate(made, bytes);
-            if (const ExprId end = x.part() == 0 ? exprs_.strings().end(x.string_node()) : kNone; end > kEmpty) todo.push_back(end);
+            if (const ExprId end = x.part() == kBetween ? exprs_.strings().end(x.string_node()) : kNone; end > kEmpty) todo.push_back(end);
         } else if (x.op == Op::substring) {
             ByteSet bytes;
             exprs_.substrings().live(x.substring_state(), x.part(), bytes);
@@ -509,12 +509,12 @@ std::vector<ByteSet> LazyDfa::byte_classes(ExprId start, const ByteSet& some) {
 bool LazyDfa::has_derivative(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
     if (x.op == Op::repetition && !x.boolean) return has_derivative(x.body(), byte);
-    if (x.op == Op::strings && facts(e).live_row == 0) {
+    if (x.op == Op::strings && facts(e).live_row == kNoRow) {
         if (exprs_.strings().next(x.string_node(), x.part(), byte).node != StringTrie::kNoEntries) return true;
-        const ExprId end = x.part() == 0 ? exprs_.strings().end(x.string_node()) : kNone;
+        const ExprId end = x.part() == kBetween ? exprs_.strings().end(x.string_node()) : kNone;
         return end > kEmpty && has_derivative(end, byte);
     }
-    if (x.op != Op::difference && x.op != Op::composite && x.op != Op::substring && facts(e).live_row == 0 &&
+    if (x.op != Op::difference && x.op != Op::composite && x.op != Op::substring && facts(e).live_row == kNoRow &&
         (x.rowless || looked_up_rarely(e))) {
         check_stack();
         bool some = false;
@@ -563,7 +563,7 @@ void LazyDfa::derive(ExprId e, Targets& out) {
         }
         case Op::intersection: return derive_intersection(e, out);
         case Op::complement: {
-            const std::uint32_t row = raw_row(x.operand());
+            const RowId row = raw_row(x.operand());
             for (unsigned b = 0; b < 256; ++b) {
                 const ExprId t = target(rows_[row], b);
                 out[b] = b && t == target(rows_[row], b - 1) ? out[b - 1] : exprs_.complement(t);
@@ -602,9 +602,9 @@ void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<E
     }
     exprs_.fuel().spend(50 * (sources.size() + heads.size()));
     std::vector<ByteSet> blocks{taken};  // of bytes that no summand distinguishes
-    std::vector<std::uint32_t> split_by;
+    std::vector<ClassesId> split_by;
     for (const Source& s : sources) {
-        const std::uint32_t classes = rows_[s.row].classes;
+        const ClassesId classes = rows_[s.row].classes;
         if (std::find(split_by.begin(), split_by.end(), classes) != split_by.end()) continue;
         split_by.push_back(classes);
         split(blocks, classes_[classes], sets_of_classes(classes));
@@ -633,17 +633,18 @@ void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<E
 // Bytes that no part distinguishes have one target.
 void LazyDfa::derive_intersection(ExprId e, Targets& out) {
     const std::vector<ExprId> parts = parts_of(exprs_, e);
+    constexpr std::uint32_t kUnnumbered = 0xffffffff;
     exprs_.fuel().spend(kRowWork * parts.size());
     std::array<std::uint32_t, 256> together{};
     std::vector<std::vector<ExprId>> targets(1);  // by number in `together`: the target of each part
     for (ExprId p : parts) {
         const Row row = rows_[raw_row(p)];
         const auto& classes = classes_[row.classes];
-        std::vector<std::uint32_t> numbers(targets.size() * row.count, kInfinite);
+        std::vector<std::uint32_t> numbers(targets.size() * row.count, kUnnumbered);
         std::vector<std::vector<ExprId>> made;
         for (unsigned b = 0; b < 256; ++b) {
             std::uint32_t& number = numbers[together[b] * row.count + classes[b]];
-            if (number == kInfinite) {
+            if (number == kUnnumbered) {
                 number = static_cast<std::uint32_t>(made.size());
                 made.push_back(targets[together[b]]);
                 made.back().push_back(targets_[row.offset + classes[b]]);
@@ -673,7 +674,7 @@ ExprId LazyDfa::delta_base(ExprId e) {
 
 // The target of the most bytes among those that can be completed. Each target is checked only when needed: it may need a search.
 ExprId LazyDfa::dominant_target(ExprId e) {
-    const Row row = rows_[facts(e).live_row ? facts(e).live_row : raw_row(e)];
+    const Row row = rows_[facts(e).live_row != kNoRow ? facts(e).live_row : raw_row(e)];
     std::vector<std::pair<unsigned, ExprId>> ways;
     const auto& sets = sets_of_classes(row.classes);
     for (std::size_t k = 0; k < row.count; ++k)

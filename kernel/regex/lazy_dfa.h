@@ -22,18 +22,23 @@ namespace guideway {
 
 class Emptiness;
 
+enum class RowId : std::uint32_t {};
+enum class ClassesId : std::uint32_t {};
+
 class LazyDfa {
 public:
     struct Row {
-        std::uint32_t classes, offset, live, count;  // `count` targets from `offset` on
+        ClassesId classes;
+        ByteSetId live;
+        std::uint32_t offset, count;  // `count` targets from `offset` on
     };
     using Classes = std::array<std::uint8_t, 256>;
 
     LazyDfa(ExprTable& exprs, Emptiness& emptiness);
 
     ExprId derivative(ExprId e, std::uint8_t byte) {
-        std::uint32_t r = facts(e).live_row;
-        if (r == 0) [[unlikely]] {
+        RowId r = facts(e).live_row;
+        if (r == kNoRow) [[unlikely]] {
             Recent& recent = recent_[(raw(e) * 31 + byte) % kRecent];
             if (recent.expr == e && recent.byte == byte && exprs_.limits().tuning.recent_derivatives) return recent.next;
             if (const ExprId known = derivative_without_row(e, byte); known != kUnknownExpr) {
@@ -41,7 +46,7 @@ public:
                 return known;
             }
             r = find_live_row(e);
-            if (r == 0) return derivative_of_expensive(e, byte);
+            if (r == kNoRow) return derivative_of_expensive(e, byte);
         }
         return target(rows_[r], byte);
     }
@@ -78,22 +83,23 @@ public:
     // The smallest byte that begins a shortest text, -1 if the empty text is one or there is none.
     int best_byte(ExprId e);
 
-    // Rows, for searches. `raw_row` returns the number of a row. Classes are the sets of bytes that a row does not distinguish.
-    std::uint32_t raw_row(ExprId e);
-    const Row& row(std::uint32_t number) const { return rows_[number]; }
+    // Rows, for searches. Classes are the sets of bytes that a row does not distinguish.
+    RowId raw_row(ExprId e);
+    const Row& row(RowId id) const { return rows_[id]; }
     ExprId target(const Row& row, unsigned byte) const { return targets_[row.offset + classes_[row.classes][byte]]; }
-    const Classes& classes(std::uint32_t number) const { return classes_[number]; }
+    const Classes& classes(ClassesId id) const { return classes_[id]; }
     std::size_t class_count() const { return classes_.size(); }
-    std::uint32_t class_id(const Classes& classes);
+    ClassesId class_id(const Classes& classes);
     std::size_t bytes() const;
 
 private:
     using Targets = std::array<ExprId, 256>;
-    struct Facts {                                // of an expression
-        std::uint32_t raw_row = 0, live_row = 0;  // 0: not computed yet
-        std::int16_t best_byte = -2;              // -2: not known yet
-        std::uint8_t lookups : 7 = 0;             // number of look-ups without a row
-        bool expensive : 1 = false;               // a live row would need a long search
+    static constexpr RowId kNoRow{0};  // not computed yet
+    struct Facts {                     // of an expression
+        RowId raw_row = kNoRow, live_row = kNoRow;
+        std::int16_t best_byte = -2;   // -2: not known yet
+        std::uint8_t lookups : 7 = 0;  // number of look-ups without a row
+        bool expensive : 1 = false;    // a live row would need a long search
     };
     struct Recent {  // a recent derivative of a state without a row: a walk over the tokens and the next step need the same ones
         ExprId expr = kNone, next = kNone;
@@ -102,7 +108,7 @@ private:
     static constexpr std::uint32_t kRecent = 4096;
     static constexpr unsigned kMostLookups = 127;  // of Facts::lookups
     struct Source {                                // a summand of a derivative: a row, and the tail after its targets
-        std::uint32_t row;
+        RowId row;
         ExprId tail;
     };
 
@@ -115,7 +121,7 @@ private:
     bool looked_up_rarely(ExprId e);
     ExprId dominant_target(ExprId e);
     std::vector<ByteSet> byte_classes(ExprId e, const ByteSet& some);
-    const std::vector<ByteSet>& sets_of_classes(std::uint32_t classes);
+    const std::vector<ByteSet>& sets_of_classes(ClassesId classes);
     ExprId derivative_of_strings(const Expr& x, std::uint8_t byte);
     ExprId derivative_of_substrings(const Expr& x, std::uint8_t byte);
     ExprId derivative_of_difference(const Expr& x, std::uint8_t byte);
@@ -125,10 +131,10 @@ private:
     ByteSet first_of_rowless(ExprId e);
     template <class F>
     bool each_head(ExprId e, bool searched, F&& f);
-    std::uint32_t row_before(ExprId head, ExprId tail);
-    std::uint32_t make_live_row(ExprId e);
-    std::uint32_t find_live_row(ExprId e);
-    std::uint32_t store_row(const Targets& targets);
+    RowId row_before(ExprId head, ExprId tail);
+    RowId make_live_row(ExprId e);
+    RowId find_live_row(ExprId e);
+    RowId store_row(const Targets& targets);
     void derive(ExprId e, Targets& out);
     void derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out);
     void derive_intersection(ExprId e, Targets& out);
@@ -138,11 +144,11 @@ private:
     const unsigned row_lookups_;  // Tuning::row_lookups
     SegmentedVector<Facts, 8, ExprId> facts_;
     ArenaVector<Recent> recent_ = ArenaVector<Recent>(kRecent);  // by a hash of expression and byte
-    SegmentedVector<Row> rows_;
+    SegmentedVector<Row, 8, RowId> rows_;
     SegmentedVector<ExprId> targets_;
-    SegmentedVector<Classes> classes_;
+    SegmentedVector<Classes, 8, ClassesId> classes_;
     InternTable class_ids_;
-    std::vector<std::vector<ByteSet>> class_sets_;  // by number of classes: the bytes of each class, if they were requested
+    IdVector<ClassesId, std::vector<ByteSet>> class_sets_;  // the bytes of each class, if they were requested
 };
 
 }  // namespace guideway

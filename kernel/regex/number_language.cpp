@@ -311,9 +311,10 @@ ExprId NumberLanguage::intern(State s) {
         throw over_limit(kMaxDigits, "digits in a number whose bounds or divisor depend on all digits", "write fewer digits");
     const std::string key = key_of(s);
     if (const auto known = ids_.find(key); known != ids_.end()) return known->second;
+    const NumberState id = states_.next();
     states_.push_back(std::move(s));
-    exprs_.grew(kNodeBytes + key.size() + sizeof(State) + states_.back().digits.size() + states_.back().live.size() * kLiveBytes);
-    return ids_[key] = exprs_.number(static_cast<std::uint32_t>(states_.size() - 1));
+    exprs_.grew(kNodeBytes + key.size() + sizeof(State) + states_[id].digits.size() + states_[id].live.size() * kLiveBytes);
+    return ids_[key] = exprs_.number(id);
 }
 
 std::string NumberLanguage::key_of(const State& s) const {
@@ -378,7 +379,7 @@ std::vector<NumberLanguage::Interval> NumberLanguage::exponents(const State& s) 
     return made;
 }
 
-bool NumberLanguage::has_endless_values(std::uint32_t state) const {
+bool NumberLanguage::has_endless_values(NumberState state) const {
     const Spec& spec = specs_[states_[state].spec];
     const auto endless = [](const Range& range) {
         if (!range.high.given()) return true;
@@ -389,7 +390,7 @@ bool NumberLanguage::has_endless_values(std::uint32_t state) const {
                        [&](const auto& side) { return std::any_of(side.begin(), side.end(), endless); });
 }
 
-std::uint32_t NumberLanguage::digits(std::uint32_t state) const {
+std::uint32_t NumberLanguage::digits(NumberState state) const {
     std::uint64_t most = 0;
     for (const Cell& cell : specs_[states_[state].spec].cells) {
         std::uint64_t count = 0;
@@ -416,7 +417,7 @@ std::uint32_t NumberLanguage::digits_to_multiple(const Divisor& d, std::uint64_t
     return zero ? std::max(count, 1u) : count;
 }
 
-std::uint32_t NumberLanguage::least(std::uint32_t state) const {
+std::uint32_t NumberLanguage::least(NumberState state) const {
     const State& s = states_[state];
     const Spec& spec = specs_[s.spec];
     if (s.zero && (spec.zero || spec.zero_point)) return 0;
@@ -440,7 +441,7 @@ std::uint32_t NumberLanguage::least(std::uint32_t state) const {
     return made == kInfinite ? 0 : made;
 }
 
-bool NumberLanguage::accepting(std::uint32_t state) {
+bool NumberLanguage::accepting(NumberState state) {
     const State& s = states_[state];
     if (s.phase == Phase::start || s.phase == Phase::minus || s.phase == Phase::point) return false;
     const bool digits_only = s.phase == Phase::zero || s.phase == Phase::integer;
@@ -449,7 +450,7 @@ bool NumberLanguage::accepting(std::uint32_t state) {
     return std::any_of(found.begin(), found.end(), [](const Interval& x) { return x.low <= 0 && x.high >= 0; });
 }
 
-void NumberLanguage::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
+void NumberLanguage::derive(NumberState state, std::array<ExprId, 256>& out) {
     const State s = states_[state];
     const Spec& spec = specs_[s.spec];
     const bool plain = spec.plain();

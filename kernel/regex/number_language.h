@@ -37,17 +37,17 @@ public:
     ExprId without(ExprId start, const Decimal& value);
 
     // Whether a cell of a `start` state has infinitely many values, by a sufficient condition.
-    bool has_endless_values(std::uint32_t state) const;
+    bool has_endless_values(NumberState state) const;
 
     // The maximum number of digits of the bounds and divisors of a cell of the state, written without exponents.
-    std::uint32_t digits(std::uint32_t state) const;
+    std::uint32_t digits(NumberState state) const;
 
     // A lower bound of the length of a completion, from the remainders and the lower bounds of the cells.
-    std::uint32_t least(std::uint32_t state) const;
+    std::uint32_t least(NumberState state) const;
 
     // For the pool: properties of the state of a number expression.
-    bool accepting(std::uint32_t state);
-    void derive(std::uint32_t state, std::array<ExprId, 256>& out);
+    bool accepting(NumberState state);
+    void derive(NumberState state, std::array<ExprId, 256>& out);
 
 private:
     // r * 2^twos * 5^fives, r not divisible by 2 or 5; as an integer, unit * 10^tens with unit not divisible by 10.
@@ -117,7 +117,7 @@ private:
 
     ExprTable& exprs_;
     std::vector<Spec> specs_;
-    std::vector<State> states_;
+    IdVector<NumberState, State> states_;
     std::unordered_map<std::string, ExprId> ids_, spec_ids_;
     std::unordered_map<std::string, ExprId> exponent_ids_;
 };

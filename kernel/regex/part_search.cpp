@@ -13,7 +13,6 @@
 #include "guideway/base/fixed_limit.h"
 #include "guideway/base/sort_unique.h"
 #include "guideway/regex/byte_facts.h"
-#include "guideway/regex/lazy_dfa.h"
 #include "guideway/regex/number_language.h"
 #include "guideway/regex/string_trie.h"
 
@@ -49,10 +48,10 @@ std::uint32_t place_after(std::uint32_t place, std::uint8_t byte) {
 
 }  // namespace
 
-std::uint32_t PartSearch::joint(std::uint32_t a, std::uint32_t b) {
+ClassesId PartSearch::joint(ClassesId a, ClassesId b) {
     if (a == b) return a;
     if (a > b) std::swap(a, b);
-    const std::uint64_t both = std::uint64_t{a} << 32 | b;
+    const std::uint64_t both = std::uint64_t{raw(a)} << 32 | raw(b);
     if (const auto known = joint_.find(both); known != joint_.end()) return known->second;
     exprs_.fuel().spend(kJointWork);
     const auto& x = dfa_.classes(a);
@@ -71,8 +70,8 @@ std::uint32_t PartSearch::joint(std::uint32_t a, std::uint32_t b) {
 }
 
 // One byte of each class. It is a backslash only if the class has no other byte.
-const std::vector<std::uint8_t>& PartSearch::bytes_of_classes(std::uint32_t classes) {
-    if (bytes_.size() <= classes) bytes_.resize(dfa_.class_count());
+const std::vector<std::uint8_t>& PartSearch::bytes_of_classes(ClassesId classes) {
+    if (bytes_.size() <= raw(classes)) bytes_.resize(dfa_.class_count());
     std::vector<std::uint8_t>& known_bytes = bytes_[classes];
     if (known_bytes.empty()) {
         std::vector<std::uint8_t> made;  // stored when it is complete: an allocation may fail
@@ -259,9 +258,9 @@ void PartSearch::expand(const Seen& here, std::uint32_t at) {
     const std::uint32_t place = raw(listed_[list.begin + list.count - 1]);
     const std::vector<SearchPart> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
     bool escapes = place == between;
-    std::uint32_t classes = 0;
+    ClassesId classes{};
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        const std::uint32_t own = dfa_.row(dfa_.raw_row(expr_of(parts[i]))).classes;
+        const ClassesId own = dfa_.row(dfa_.raw_row(expr_of(parts[i]))).classes;
         classes = i == 0 ? own : joint(classes, own);
         escapes = escapes && (is_without(parts[i]) || has_escapes(expr_of(parts[i])));
     }

@@ -14,6 +14,7 @@
 #include "guideway/base/flat_map.h"
 #include "guideway/base/intern_table.h"
 #include "guideway/regex/expr.h"
+#include "guideway/regex/lazy_dfa.h"
 
 namespace guideway {
 
@@ -46,7 +47,6 @@ struct SearchState {
 };
 
 class ByteFacts;
-class LazyDfa;
 
 class PartSearch : SearchState {
 public:
@@ -87,8 +87,8 @@ private:
     };
     static bool later(const Task& x, const Task& y) { return x.least != y.least ? x.least > y.least : x.at < y.at; }
 
-    std::uint32_t joint(std::uint32_t a, std::uint32_t b);
-    const std::vector<std::uint8_t>& bytes_of_classes(std::uint32_t classes);
+    ClassesId joint(ClassesId a, ClassesId b);
+    const std::vector<std::uint8_t>& bytes_of_classes(ClassesId classes);
     ExprId after(ExprId part, std::uint8_t byte);
     template <class F>
     void for_each_derivative(F&& f);
@@ -106,9 +106,9 @@ private:
     LazyDfa& dfa_;
     ByteFacts& byte_facts_;
     FlatMap<ExprId, bool, NumberHash> escapes_;
-    std::unordered_map<std::uint64_t, std::uint32_t> joint_;  // by two numbers of classes: the classes that neither distinguishes
-    std::vector<std::vector<std::uint8_t>> bytes_;            // by number of classes: a byte of each class
-    std::vector<Known> known_;                                // states with an empty language, and some others
+    std::unordered_map<std::uint64_t, ClassesId> joint_;    // by two ids of classes: the classes that neither distinguishes
+    IdVector<ClassesId, std::vector<std::uint8_t>> bytes_;  // a byte of each class
+    std::vector<Known> known_;                              // states with an empty language, and some others
     std::vector<SearchPart> known_parts_;
     InternTable known_ids_;
     unsigned open_ = 0;  // number of nested searches

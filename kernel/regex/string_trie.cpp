@@ -16,54 +16,54 @@ std::uint32_t greatest(std::uint32_t a, std::uint32_t b) { return a == kNoLabel 
 
 }  // namespace
 
-StringTrie::Step StringTrie::next_inside(std::uint32_t node, DecoderState part, std::uint8_t byte) const {
+StringTrie::Step StringTrie::next_inside(StringNode node, DecoderState part, std::uint8_t byte) const {
     const CharacterRead made = read_character(spelling(node), part, byte);
-    if (made.part == 0) return made.character > kLastCharacter ? Step{} : Step{child(node, made.character), 0};
+    if (made.part == kBetween) return made.character > kLastCharacter ? Step{} : Step{child(node, made.character), kBetween};
     bool some = false;
-    each_child(node, made.part, [&](std::uint32_t) { some = true; });
+    each_child(node, made.part, [&](StringNode) { some = true; });
     return some ? Step{node, made.part} : Step{};
 }
 
-void StringTrie::live(std::uint32_t node, DecoderState part, ByteSet& made) const {
+void StringTrie::live(StringNode node, DecoderState part, ByteSet& made) const {
     const Encoding how = spelling(node);
-    if (part != 0) return each_edge(node, part, [&](const Edge& edge) { put_next(how, part, edge.first, made); });
+    if (part != kBetween) return each_edge(node, part, [&](const Edge& edge) { put_next(how, part, edge.first, made); });
     for (const Edge& edge : edges(node)) {
-        if (edge.first >= 0x80 || !is_whole_character(static_cast<std::uint8_t>(edge.first))) put_next(how, 0, edge.first, made);
+        if (edge.first >= 0x80 || !is_whole_character(static_cast<std::uint8_t>(edge.first))) put_next(how, kBetween, edge.first, made);
         else made.insert(static_cast<std::uint8_t>(edge.first));
         if (how == Encoding::escaped_any) made.insert('\\');
     }
 }
 
-std::uint32_t StringTrie::shortest(std::uint32_t node, DecoderState part) const {
+std::uint32_t StringTrie::shortest(StringNode node, DecoderState part) const {
     std::uint32_t least = below(node).shortest;
-    if (part == 0) {
-        for (std::uint32_t at = node, more = left(node); more > 0; --more, ++at)
-            least = sum(least, bytes_left(spelling(node), 0, character(at)));
+    if (part == kBetween) {
+        for (std::uint32_t i = 0, more = left(node); i < more; ++i)
+            least = sum(least, bytes_left(spelling(node), kBetween, character(cell(node, i))));
         return least;
     }
     least = kInfinite;
     each_child_and_rest(node, part,
-                        [&](std::uint32_t child, std::uint32_t rest) { least = std::min(least, sum(rest, shortest(child, 0))); });
+                        [&](StringNode child, std::uint32_t rest) { least = std::min(least, sum(rest, shortest(child, kBetween))); });
     return least;
 }
 
-std::uint32_t StringTrie::last_label_below(std::uint32_t node, DecoderState part) const {
-    const ExprId here = part == 0 ? end(node) : kNone;
+std::uint32_t StringTrie::last_label_below(StringNode node, DecoderState part) const {
+    const ExprId here = part == kBetween ? end(node) : kNone;
     std::uint32_t made = here != kNone ? guideway::last_label(exprs_, here, true, nullptr) : kNoLabel;
-    each_child(node, part, [&](std::uint32_t child) { made = greatest(made, last_label(child)); });
+    each_child(node, part, [&](StringNode child) { made = greatest(made, last_label(child)); });
     return made;
 }
 
-std::uint32_t StringTrie::intern(ExprId end, std::span<const Edge> edges, Encoding spelling) {
+StringNode StringTrie::intern(ExprId end, std::span<const Edge> edges, Encoding spelling) {
     if (end == kNone && edges.empty()) return kNoEntries;
     std::uint64_t h = mix(static_cast<std::uint64_t>(spelling), raw(end));
-    for (const auto& [c, child] : edges) h = mix(h, std::uint64_t{c} << 32 | child);
+    for (const auto& [c, child] : edges) h = mix(h, std::uint64_t{c} << 32 | raw(child));
     const std::uint32_t known = ids_.find(h, [&](std::uint32_t id) {
-        const Node& n = nodes_[cells_[id]];
+        const Node& n = nodes_[cells_[StringNode{id}]];
         return n.end == end && n.spelling == static_cast<std::uint8_t>(spelling) && n.count == edges.size() &&
                std::equal(edges.begin(), edges.end(), edges_.begin() + n.first);
     });
-    if (known != InternTable::kMissing) return known;
+    if (known != InternTable::kMissing) return StringNode{known};
     Node made;
     made.end = end;
     made.ends = end != kNone ? end : below(edges[0].second).ends;
@@ -81,7 +81,7 @@ std::uint32_t StringTrie::intern(ExprId end, std::span<const Edge> edges, Encodi
     }
     for (const auto& [c, child] : edges) {
         const Node& n = below(child);
-        made.shortest = std::min(made.shortest, sum(bytes_left(spelling, 0, c), shortest(child, 0)));
+        made.shortest = std::min(made.shortest, sum(bytes_left(spelling, kBetween, c), shortest(child, kBetween)));
         made.label = greatest(made.label, n.label);
         if (n.ends != made.ends) made.ends = kNone;
         made.plain &= n.plain;
@@ -91,35 +91,36 @@ std::uint32_t StringTrie::intern(ExprId end, std::span<const Edge> edges, Encodi
         made.characters = sum(made.characters, sum(characters(child), n.texts));
     }
     edges_.insert(edges_.end(), edges.begin(), edges.end());
-    const auto id = static_cast<std::uint32_t>(cells_.size());
+    const auto id = next_id<StringNode>(cells_);
     cells_.push_back(static_cast<std::uint32_t>(nodes_.size()));
     nodes_.push_back(made);
-    ids_.add(h, id);
+    ids_.add(h, raw(id));
     return id;
 }
 
 // The first position of a chain of 1 to kMostChained characters.
-std::uint32_t StringTrie::chained(std::u32string_view characters, std::uint32_t below) {
-    std::uint64_t h = mix(characters.size(), below);
+StringNode StringTrie::chained(std::u32string_view characters, StringNode below) {
+    std::uint64_t h = mix(characters.size(), raw(below));
     for (const char32_t c : characters) h = (h ^ c) * 0x9e3779b97f4a7c15ULL;
     h = mix(h, h >> 32);
     const auto size = static_cast<std::uint32_t>(characters.size());
-    const std::uint32_t known = chain_ids_.find(h, [&](std::uint32_t id) {
-        if (left(id) != size || cells_[id + size] != below) return false;
+    const std::uint32_t known = chain_ids_.find(h, [&](std::uint32_t number) {
+        const StringNode id{number};
+        if (left(id) != size || cells_[cell(id, size)] != raw(below)) return false;
         for (std::uint32_t i = 0; i < size; ++i)
-            if (character(id + i) != characters[i]) return false;
+            if (character(cell(id, i)) != characters[i]) return false;
         return true;
     });
-    if (known != InternTable::kMissing) return known;
-    const auto id = static_cast<std::uint32_t>(cells_.size());
+    if (known != InternTable::kMissing) return StringNode{known};
+    const auto id = next_id<StringNode>(cells_);
     for (std::uint32_t i = 0; i < size; ++i) cells_.push_back(kInside | (size - i) << kCharacterBits | characters[i]);
-    cells_.push_back(below);
-    chain_ids_.add(h, id);
+    cells_.push_back(raw(below));
+    chain_ids_.add(h, raw(id));
     return id;
 }
 
 // The edge of the first of these characters, on a path to the node `below`.
-StringTrie::Edge StringTrie::chain(std::u32string_view characters, std::uint32_t below, Encoding spelling) {
+StringTrie::Edge StringTrie::chain(std::u32string_view characters, StringNode below, Encoding spelling) {
     while (characters.size() - 1 > kMostChained) {
         const Edge last{characters[characters.size() - kMostChained - 1],
                         chained(characters.substr(characters.size() - kMostChained), below)};
@@ -129,17 +130,17 @@ StringTrie::Edge StringTrie::chain(std::u32string_view characters, std::uint32_t
     return {characters[0], characters.size() == 1 ? below : chained(characters.substr(1), below)};
 }
 
-std::uint32_t StringTrie::make_one(const Entry& text, Encoding spelling) {
+StringNode StringTrie::make_one(const Entry& text, Encoding spelling) {
     if (has_no_spelling(text.characters)) return kNoEntries;
     exprs_.fuel().spend(10 * (1 + text.characters.size()));
-    const std::uint32_t end = intern(text.end, {}, spelling);
+    const StringNode end = intern(text.end, {}, spelling);
     if (text.characters.empty()) return end;
     const Edge edge = chain(text.characters, end, spelling);
     return intern(kNone, {&edge, 1}, spelling);
 }
 
 // Builds the trie from sorted texts. `path` has a level for each position of the current text where texts end or diverge.
-std::uint32_t StringTrie::make(std::vector<Entry> texts, Encoding spelling) {
+StringNode StringTrie::make(std::vector<Entry> texts, Encoding spelling) {
     if (texts.size() == 1) return make_one(texts[0], spelling);
     std::erase_if(texts, [](const Entry& text) { return has_no_spelling(text.characters); });
     std::sort(texts.begin(), texts.end(), [](const Entry& a, const Entry& b) { return a.characters < b.characters; });
@@ -155,7 +156,7 @@ std::uint32_t StringTrie::make(std::vector<Entry> texts, Encoding spelling) {
     };
     const auto close_to = [&](std::size_t depth) {
         while (path.back().depth > depth) {
-            const std::uint32_t closed = close(path.back());
+            const StringNode closed = close(path.back());
             const std::size_t end = path.back().depth;
             path.pop_back();
             if (path.back().depth < depth) path.push_back({depth, {}, {}});
@@ -176,28 +177,28 @@ std::uint32_t StringTrie::make(std::vector<Entry> texts, Encoding spelling) {
 }
 
 // The characters of an edge up to the next node. Sets `at` to this node.
-std::u32string StringTrie::path_of(const Edge& edge, std::uint32_t& at) const {
+std::u32string StringTrie::path_of(const Edge& edge, StringNode& at) const {
     std::u32string made{edge.first};
     for (at = edge.second; left(at); at = edges(at).begin()->second) made.push_back(character(at));
     return made;
 }
 
 // Copies the nodes on the path of the text, and shares the others.
-std::uint32_t StringTrie::plus(std::uint32_t node, const std::u32string& text, ExprId end, Encoding spelling) {
+StringNode StringTrie::plus(StringNode node, const std::u32string& text, ExprId end, Encoding spelling) {
     if (has_no_spelling(text)) return node;
     const std::u32string_view all = text;
-    std::vector<std::pair<std::uint32_t, std::size_t>> path;  // nodes, and their positions in the text
+    std::vector<std::pair<StringNode, std::size_t>> path;  // nodes, and their positions in the text
     std::size_t depth = 0;
     const auto edges_of = [&](const Node& n) {
         exprs_.fuel().spend(10 + n.count);
         return std::vector<Edge>(edges_.begin() + n.first, edges_.begin() + n.first + n.count);
     };
     const auto edge_of = [&](std::vector<Edge>& edges, std::size_t at) {
-        return std::lower_bound(edges.begin(), edges.end(), Edge{text[at], 0});
+        return std::lower_bound(edges.begin(), edges.end(), Edge{text[at], {}});
     };
     const auto rest = [&](std::size_t from) { return chain(all.substr(from), intern(end, {}, spelling), spelling); };
-    std::uint32_t grown = kNoEntries;
-    for (std::uint32_t at = node; grown == kNoEntries;) {
+    StringNode grown = kNoEntries;
+    for (StringNode at = node; grown == kNoEntries;) {
         const Node n = nodes_[cells_[at]];
         std::vector<Edge> edges = edges_of(n);
         if (depth == text.size()) {
@@ -210,7 +211,7 @@ std::uint32_t StringTrie::plus(std::uint32_t node, const std::u32string& text, E
             grown = intern(n.end, edges, spelling);
             break;
         }
-        std::uint32_t next;
+        StringNode next;
         const std::u32string passed = path_of(*edge, next);
         const std::u32string_view left = all.substr(depth);
         const auto common = static_cast<std::size_t>(std::ranges::mismatch(passed, left).in1 - passed.begin());
@@ -237,16 +238,17 @@ std::uint32_t StringTrie::plus(std::uint32_t node, const std::u32string& text, E
     return grown;
 }
 
-StringTrie::Entry StringTrie::only_text(std::uint32_t node) const {
+StringTrie::Entry StringTrie::only_text(StringNode node) const {
     Entry made{{}, kNone};
     for (; children(node); node = edges(node).begin()->second) made.characters.push_back(edges(node).begin()->first);
     made.end = end(node);
     return made;
 }
 
-std::vector<StringTrie::Entry> StringTrie::texts(std::uint32_t node) const {
+std::vector<StringTrie::Entry> StringTrie::texts(StringNode node) const {
     struct Open {
-        std::uint32_t node, edge;
+        StringNode node;
+        std::uint32_t edge;
     };
     std::vector<Entry> made;
     std::vector<Open> path{{node, 0}};

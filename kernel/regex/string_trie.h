@@ -30,14 +30,14 @@ namespace guideway {
 class StringTrie {
 public:
     struct Step {  // a child, or a state inside a character at the same node; or neither
-        std::uint32_t node = 0;
-        DecoderState part = 0;
+        StringNode node{};
+        DecoderState part = kBetween;
     };
     struct Entry {
         std::u32string characters;
         ExprId end;
     };
-    static constexpr std::uint32_t kNoEntries = 0;  // the node without texts
+    static constexpr StringNode kNoEntries{0};  // the node without texts
 
     explicit StringTrie(ExprTable& exprs) : exprs_(exprs) {
         nodes_.push_back({});
@@ -45,58 +45,58 @@ public:
     }
 
     // The set of these texts. Texts with a surrogate are left out.
-    std::uint32_t make(std::vector<Entry> texts, Encoding spelling);
+    StringNode make(std::vector<Entry> texts, Encoding spelling);
     // The set with one more text. `node`: a result of `make` or `plus`, or kNoEntries.
-    std::uint32_t plus(std::uint32_t node, const std::u32string& text, ExprId end, Encoding spelling);
+    StringNode plus(StringNode node, const std::u32string& text, ExprId end, Encoding spelling);
     // All texts, with their ends.
-    std::vector<Entry> texts(std::uint32_t node) const;
+    std::vector<Entry> texts(StringNode node) const;
 
     // The text of a node with a single text.
-    Entry only_text(std::uint32_t node) const;
+    Entry only_text(StringNode node) const;
 
     // The step by a byte of a character. The ends of texts are not considered.
-    Step next(std::uint32_t node, DecoderState part, std::uint8_t byte) const {
-        return part == 0 && is_whole_character(byte) ? Step{child(node, byte), 0} : next_inside(node, part, byte);
+    Step next(StringNode node, DecoderState part, std::uint8_t byte) const {
+        return part == kBetween && is_whole_character(byte) ? Step{child(node, byte), kBetween} : next_inside(node, part, byte);
     }
-    void live(std::uint32_t node, DecoderState part, ByteSet& made) const;
-    std::uint32_t shortest(std::uint32_t node, DecoderState part) const;
+    void live(StringNode node, DecoderState part, ByteSet& made) const;
+    std::uint32_t shortest(StringNode node, DecoderState part) const;
 
-    ExprId end(std::uint32_t node) const { return left(node) ? kNone : nodes_[cells_[node]].end; }  // kNone: no text ends here
-    Encoding spelling(std::uint32_t node) const { return static_cast<Encoding>(below(node).spelling); }
-    ExprId only_tail(std::uint32_t node) const { return below(node).ends; }  // the end of all its texts; kNone: they have different ends
-    bool is_end(std::uint32_t node) const { return children(node) == 0; }    // it has only the empty text, with its end
-    bool is_plain(std::uint32_t node) const { return below(node).plain; }    // all ends are the empty text
-    bool ends_spelled(std::uint32_t node) const { return below(node).spelled; }  // all ends are pieces of JSON strings
+    ExprId end(StringNode node) const { return left(node) ? kNone : nodes_[cells_[node]].end; }  // kNone: no text ends here
+    Encoding spelling(StringNode node) const { return static_cast<Encoding>(below(node).spelling); }
+    ExprId only_tail(StringNode node) const { return below(node).ends; }      // the end of all its texts; kNone: they have different ends
+    bool is_end(StringNode node) const { return children(node) == 0; }        // it has only the empty text, with its end
+    bool is_plain(StringNode node) const { return below(node).plain; }        // all ends are the empty text
+    bool ends_spelled(StringNode node) const { return below(node).spelled; }  // all ends are pieces of JSON strings
     // The greatest label that its texts lead to, kNoLabel if there is none; `last_label_below`: without the empty text.
-    std::uint32_t last_label(std::uint32_t node) const { return below(node).label; }
-    std::uint32_t last_label_below(std::uint32_t node, DecoderState part) const;
-    std::uint32_t children(std::uint32_t node) const { return left(node) ? 1 : nodes_[cells_[node]].count; }
-    std::uint32_t count(std::uint32_t node) const { return below(node).texts; }  // number of texts
-    std::uint32_t characters(std::uint32_t node) const {  // number of characters of all texts, plus one for each text
+    std::uint32_t last_label(StringNode node) const { return below(node).label; }
+    std::uint32_t last_label_below(StringNode node, DecoderState part) const;
+    std::uint32_t children(StringNode node) const { return left(node) ? 1 : nodes_[cells_[node]].count; }
+    std::uint32_t count(StringNode node) const { return below(node).texts; }  // number of texts
+    std::uint32_t characters(StringNode node) const {                         // number of characters of all texts, plus one for each text
         return sum(below(node).characters, multiply(below(node).texts, left(node)));
     }
-    std::uint16_t depth(std::uint32_t node) const { return below(node).depth; }  // maximum depth of its ends
+    std::uint16_t depth(StringNode node) const { return below(node).depth; }  // maximum depth of its ends
     // Calls f(child) for each child that `part` can lead to.
     template <class F>
-    void each_child(std::uint32_t node, DecoderState part, F&& f) const {
+    void each_child(StringNode node, DecoderState part, F&& f) const {
         each_edge(node, part, [&](const Edge& edge) { f(edge.second); });
     }
     // Calls f(child, length of the rest of the shortest spelling of its character) for each of these children.
     template <class F>
-    void each_child_and_rest(std::uint32_t node, DecoderState part, F&& f) const {
+    void each_child_and_rest(StringNode node, DecoderState part, F&& f) const {
         each_edge(node, part, [&](const Edge& edge) { f(edge.second, bytes_left(spelling(node), part, edge.first)); });
     }
     // Calls f(character) for each of these children.
     template <class F>
-    void each_character(std::uint32_t node, DecoderState part, F&& f) const {
+    void each_character(StringNode node, DecoderState part, F&& f) const {
         each_edge(node, part, [&](const Edge& edge) { f(edge.first); });
     }
     // Calls f(character) for each edge below the node.
     template <class F>
-    void each_character_below(std::uint32_t node, F&& f) const {
-        std::vector<std::uint32_t> open{node};
+    void each_character_below(StringNode node, F&& f) const {
+        std::vector<StringNode> open{node};
         while (!open.empty()) {
-            const std::uint32_t at = open.back();
+            const StringNode at = open.back();
             open.pop_back();
             for (const Edge& edge : edges(at)) {
                 f(edge.first);
@@ -105,7 +105,7 @@ public:
         }
     }
     // The number of texts that are sorted before the texts of this child.
-    std::uint32_t texts_before(std::uint32_t node, std::uint32_t child) const {
+    std::uint32_t texts_before(StringNode node, StringNode child) const {
         if (left(node)) return 0;
         std::uint32_t made = end(node) != kNone;
         for (const Edge& edge : edges(node)) {
@@ -116,8 +116,8 @@ public:
     }
     // Calls f(end) for each text, in that order.
     template <class F>
-    void each_end(std::uint32_t node, F&& f) const {
-        for (std::vector<std::uint32_t> open;; open.pop_back()) {
+    void each_end(StringNode node, F&& f) const {
+        for (std::vector<StringNode> open;; open.pop_back()) {
             const Node& at = below(node);
             if (at.end != kNone) f(at.end);
             for (std::uint32_t i = at.count; i-- > 0;) open.push_back(edges_[at.first + i].second);
@@ -130,7 +130,7 @@ public:
     }
 
 private:
-    using Edge = std::pair<char32_t, std::uint32_t>;
+    using Edge = std::pair<char32_t, StringNode>;
     struct Node {
         ExprId end = kNone, ends = kNone;    // end: of the text that ends here; ends: of all texts, if they are equal
         std::uint32_t first = 0, count = 0;  // edges, by character
@@ -163,46 +163,49 @@ private:
     static constexpr std::uint32_t kInside = 1u << 31;
     static constexpr unsigned kCharacterBits = 21;
     static constexpr std::size_t kMostChained = 1023;
-    std::uint32_t left(std::uint32_t at) const { return cells_[at] & kInside ? cells_[at] >> kCharacterBits & kMostChained : 0; }
-    char32_t character(std::uint32_t at) const { return cells_[at] & ((1u << kCharacterBits) - 1); }
+    std::uint32_t left(StringNode at) const { return cells_[at] & kInside ? cells_[at] >> kCharacterBits & kMostChained : 0; }
+    static StringNode cell(StringNode at, std::uint32_t offset) { return StringNode{raw(at) + offset}; }
+    // The node after the character of a cell with `more` characters left.
+    StringNode below_cell(StringNode at, std::uint32_t more) const { return more == 1 ? StringNode{cells_[cell(at, 1)]} : cell(at, 1); }
+    char32_t character(StringNode at) const { return cells_[at] & ((1u << kCharacterBits) - 1); }
     // A node, or the node below a chain.
-    const Node& below(std::uint32_t at) const {
+    const Node& below(StringNode at) const {
         const std::uint32_t more = left(at);
-        return nodes_[cells_[more ? cells_[at + more] : at]];
+        return nodes_[cells_[more ? StringNode{cells_[cell(at, more)]} : at]];
     }
-    Edges edges(std::uint32_t at) const {
-        if (const std::uint32_t more = left(at)) return Edges(Edge{character(at), more == 1 ? cells_[at + 1] : at + 1});
+    Edges edges(StringNode at) const {
+        if (const std::uint32_t more = left(at)) return Edges(Edge{character(at), below_cell(at, more)});
         const Node& node = nodes_[cells_[at]];
         return Edges(std::span(edges_).subspan(node.first, node.count));
     }
     template <class F>
-    void each_edge(std::uint32_t node, DecoderState part, F&& f) const {
+    void each_edge(StringNode node, DecoderState part, F&& f) const {
         std::pair<char32_t, char32_t> spans[2];
         const Encoding how = spelling(node);
         const unsigned count = spans_of(how, part, spans);
         const Edges all = edges(node);
         for (unsigned i = 0; i < count; ++i)
             for (const Edge* at = all.from(spans[i].first); at != all.end() && at->first <= spans[i].second; ++at)
-                if (part == 0 || fits(how, part, at->first)) f(*at);
+                if (part == kBetween || fits(how, part, at->first)) f(*at);
     }
     // The child by a character, or kNoEntries.
-    std::uint32_t child(std::uint32_t node, char32_t c) const {
-        if (const std::uint32_t more = left(node)) return character(node) != c ? kNoEntries : more == 1 ? cells_[node + 1] : node + 1;
+    StringNode child(StringNode node, char32_t c) const {
+        if (const std::uint32_t more = left(node)) return character(node) != c ? kNoEntries : below_cell(node, more);
         const Edges all = edges(node);
         const Edge* const at = all.from(c);
         return at != all.end() && at->first == c ? at->second : kNoEntries;
     }
-    Step next_inside(std::uint32_t node, DecoderState part, std::uint8_t byte) const;
-    std::uint32_t make_one(const Entry& text, Encoding spelling);
-    std::uint32_t intern(ExprId end, std::span<const Edge> edges, Encoding spelling);
-    Edge chain(std::u32string_view characters, std::uint32_t below, Encoding spelling);
-    std::uint32_t chained(std::u32string_view characters, std::uint32_t below);
-    std::u32string path_of(const Edge& edge, std::uint32_t& at) const;
+    Step next_inside(StringNode node, DecoderState part, std::uint8_t byte) const;
+    StringNode make_one(const Entry& text, Encoding spelling);
+    StringNode intern(ExprId end, std::span<const Edge> edges, Encoding spelling);
+    Edge chain(std::u32string_view characters, StringNode below, Encoding spelling);
+    StringNode chained(std::u32string_view characters, StringNode below);
+    std::u32string path_of(const Edge& edge, StringNode& at) const;
 
     ExprTable& exprs_;
     SegmentedVector<Node> nodes_;
     std::vector<Edge> edges_;
-    SegmentedVector<std::uint32_t, 10> cells_;
+    SegmentedVector<std::uint32_t, 10, StringNode> cells_;
     InternTable ids_, chain_ids_;
 };
 

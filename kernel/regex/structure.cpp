@@ -46,11 +46,11 @@ bool leads_as_far(ExprTable& exprs, ExprId e, ExprId next) {
     if (exprs[e].op != Op::strings || exprs[next].op != Op::strings) return false;
     const Expr &from = exprs[e], &to = exprs[next];
     const auto leaves_none = [&](const Expr& x) {  // whether the partly read character excludes no text
-        return x.part() == 0 || (exprs.strings().children(x.string_node()) == 1 && exprs.strings().end(x.string_node()) == kNone);
+        return x.part() == kBetween || (exprs.strings().children(x.string_node()) == 1 && exprs.strings().end(x.string_node()) == kNone);
     };
     const std::uint32_t count = exprs.strings().count(from.string_node());
     return count < kInfinite - 1 && count == exprs.strings().count(to.string_node()) && leaves_none(from) && leaves_none(to) &&
-           (to.part() || exprs.strings().end(to.string_node()) == kNone);
+           (to.part() != kBetween || exprs.strings().end(to.string_node()) == kNone);
 }
 
 // Keys that have one text, as most have, are united to one set of texts.
@@ -61,7 +61,7 @@ ExprId unite_labelled(ExprTable& exprs, const std::vector<std::pair<ExprId, std:
         const Expr x = exprs[key];
         const bool quoted = x.op == Op::concatenation && exprs[x.head()].op == Op::set;
         const Expr y = quoted ? exprs[x.tail()] : x;
-        if (y.op != Op::strings || y.part() != 0 || exprs.strings().count(y.string_node()) != 1) {
+        if (y.op != Op::strings || y.part() != kBetween || exprs.strings().count(y.string_node()) != 1) {
             made.push_back(exprs.concat(key, exprs.label(number)));
             continue;
         }

@@ -3,12 +3,20 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "guideway/regex/expr.h"
 
 namespace guideway {
+
+// The language of one text.
+inline ExprId literal(ExprTable& exprs, std::string_view text) {
+    ExprId made = kEmpty;
+    for (auto b = text.rbegin(); b != text.rend(); ++b) made = exprs.concat(exprs.set(ByteSet::of({&*b, 1})), made);
+    return made;
+}
 
 // The head and tail of a concatenation; for other expressions, e and kEmpty.
 inline std::pair<ExprId, ExprId> head_and_tail(const ExprTable& exprs, ExprId e) {

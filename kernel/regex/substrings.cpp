@@ -18,10 +18,10 @@ constexpr std::uint64_t kCharacterWork = 20;  // for a character of a text: abou
 }  // namespace
 
 std::uint32_t Substrings::bytes_of(const Source& source, char32_t c) {
-    std::uint32_t least = bytes_left(source.spelling, 0, c);
+    std::uint32_t least = bytes_left(source.spelling, kBetween, c);
     for (auto at = std::lower_bound(source.variants_of.begin(), source.variants_of.end(), std::pair{c, char32_t{0}});
          at != source.variants_of.end() && at->first == c; ++at)
-        least = std::min(least, bytes_left(source.spelling, 0, at->second));
+        least = std::min(least, bytes_left(source.spelling, kBetween, at->second));
     return least;
 }
 
@@ -69,7 +69,7 @@ bool Substrings::same(const Source& source, const Text& text, Encoding spelling)
            std::all_of(source.beginnings.begin(), source.beginnings.end(), [&](std::uint32_t place) { return begins(text.flags[place]); });
 }
 
-std::uint32_t Substrings::make(Text&& text, Encoding spelling) {
+SubstringState Substrings::make(Text&& text, Encoding spelling) {
     std::uint64_t hash = mix(static_cast<std::uint64_t>(spelling), text.characters.size());
     for (const char32_t c : text.characters) hash = (hash ^ c) * 0x9e3779b97f4a7c15ULL;
     for (const std::uint8_t f : text.flags) hash = (hash ^ f) * 0x9e3779b97f4a7c15ULL;
@@ -84,14 +84,14 @@ std::uint32_t Substrings::make(Text&& text, Encoding spelling) {
     return count == 0 ? kNowhere : intern({number, 0, count, 0});
 }
 
-std::uint32_t Substrings::intern(const Interval& at) {
+SubstringState Substrings::intern(const Interval& at) {
     if (nowhere(at)) return kNowhere;
     const std::uint64_t h = mix(mix(mix(at.source, at.low), at.high), at.depth);
-    std::uint32_t id = ids_.find(h, [&](std::uint32_t known) { return states_[known] == at; });
-    if (id != InternTable::kMissing) return id;
-    id = static_cast<std::uint32_t>(states_.size());
+    const std::uint32_t known = ids_.find(h, [&](std::uint32_t id) { return states_[SubstringState{id}] == at; });
+    if (known != InternTable::kMissing) return SubstringState{known};
+    const auto id = next_id<SubstringState>(states_);
     states_.push_back(at);
-    ids_.add(h, id);
+    ids_.add(h, raw(id));
     return id;
 }
 
@@ -180,17 +180,17 @@ bool Substrings::each_written(const Interval& at, char32_t first, char32_t last,
 std::pair<Substrings::Interval, DecoderState> Substrings::next(const Interval& at, DecoderState part, std::uint8_t byte) const {
     const Encoding how = source_of(at).spelling;
     const CharacterRead made = read_character(how, part, byte);
-    if (made.part == 0) return {made.character > kLastCharacter ? Interval{} : after(at, made.character), 0};
+    if (made.part == kBetween) return {made.character > kLastCharacter ? Interval{} : after(at, made.character), kBetween};
     std::pair<char32_t, char32_t> spans[2];
     const unsigned count = spans_of(how, made.part, spans);
     for (unsigned i = 0; i < count; ++i)
         if (each_written(at, spans[i].first, spans[i].second, [&](char32_t c) { return fits(how, made.part, c); })) return {at, made.part};
-    return {{}, 0};
+    return {{}, kBetween};
 }
 
-std::pair<std::uint32_t, DecoderState> Substrings::next(std::uint32_t state, DecoderState part, std::uint8_t byte) {
+std::pair<SubstringState, DecoderState> Substrings::next(SubstringState state, DecoderState part, std::uint8_t byte) {
     const auto [at, made] = next(states_[state], part, byte);
-    return {made ? state : intern(at), made};
+    return {made == kBetween ? intern(at) : state, made};
 }
 
 void Substrings::live(const Interval& at, DecoderState part, ByteSet& made) const {
@@ -204,7 +204,7 @@ void Substrings::live(const Interval& at, DecoderState part, ByteSet& made) cons
         });
 }
 
-void Substrings::live(std::uint32_t state, DecoderState part, ByteSet& made) const { live(states_[state], part, made); }
+void Substrings::live(SubstringState state, DecoderState part, ByteSet& made) const { live(states_[state], part, made); }
 
 // Whether a substring can end here. Of occurrences with the same next character, all can end here or none: so few are examined.
 bool Substrings::ends(const Interval& at) const {
@@ -223,7 +223,7 @@ bool Substrings::ends(const Interval& at) const {
     return false;
 }
 
-bool Substrings::ends(std::uint32_t state) const { return ends(states_[state]); }
+bool Substrings::ends(SubstringState state) const { return ends(states_[state]); }
 
 // The number of bytes to the nearest end. Large intervals are divided by their next character, breadth-first.
 std::uint32_t Substrings::cheapest(const Source& source, const Interval& start) const {
@@ -257,10 +257,10 @@ std::uint32_t Substrings::cheapest(const Source& source, const Interval& start) 
     return best;
 }
 
-std::uint32_t Substrings::shortest(std::uint32_t state, DecoderState part) const {
+std::uint32_t Substrings::shortest(SubstringState state, DecoderState part) const {
     const Interval at = states_[state];
     const Source& source = source_of(at);
-    if (part == 0) return at.high == 0 ? source.cost[at.low] : cheapest(source, at);
+    if (part == kBetween) return at.high == 0 ? source.cost[at.low] : cheapest(source, at);
     std::uint32_t best = kInfinite;
     std::pair<char32_t, char32_t> spans[2];
     const unsigned count = spans_of(source.spelling, part, spans);

@@ -34,7 +34,7 @@ class Fuel;
 
 class Substrings {
 public:
-    static constexpr std::uint32_t kNowhere = 0;  // the state without texts
+    static constexpr SubstringState kNowhere{0};  // the state without texts
 
     struct Text {
         std::u32string characters;
@@ -52,18 +52,18 @@ public:
     explicit Substrings(Fuel& fuel) : fuel_(fuel) { states_.push_back({}); }
 
     // kNowhere: there are no substrings.
-    std::uint32_t make(Text&& text, Encoding spelling);
+    SubstringState make(Text&& text, Encoding spelling);
     // The step by a byte of a character.
-    std::pair<std::uint32_t, DecoderState> next(std::uint32_t state, DecoderState part, std::uint8_t byte);
-    void live(std::uint32_t state, DecoderState part, ByteSet& made) const;
+    std::pair<SubstringState, DecoderState> next(SubstringState state, DecoderState part, std::uint8_t byte);
+    void live(SubstringState state, DecoderState part, ByteSet& made) const;
     // Length of the shortest completion.
-    std::uint32_t shortest(std::uint32_t state, DecoderState part) const;
-    bool ends(std::uint32_t state) const;
-    Encoding spelling(std::uint32_t state) const { return source_of(states_[state]).spelling; }
+    std::uint32_t shortest(SubstringState state, DecoderState part) const;
+    bool ends(SubstringState state) const;
+    Encoding spelling(SubstringState state) const { return source_of(states_[state]).spelling; }
     std::size_t bytes() const;
 
     // The same without interned states, for walks. `nowhere`: an interval without occurrences.
-    const Interval& interval(std::uint32_t state) const { return states_[state]; }
+    const Interval& interval(SubstringState state) const { return states_[state]; }
     static bool nowhere(const Interval& at) { return at.high == 0 && at.depth == 0; }
     std::pair<Interval, DecoderState> next(const Interval& at, DecoderState part, std::uint8_t byte) const;
     void live(const Interval& at, DecoderState part, ByteSet& made) const;
@@ -84,7 +84,7 @@ private:
     };
 
     const Source& source_of(const Interval& at) const { return sources_[at.source]; }
-    std::uint32_t intern(const Interval& at);
+    SubstringState intern(const Interval& at);
     // The character after `depth` others, plus 1; 0 at the end.
     static std::uint32_t symbol(const Source& source, std::uint32_t beginning, std::uint32_t depth) {
         const std::uint64_t place = std::uint64_t{beginning} + depth;
@@ -106,7 +106,7 @@ private:
 
     Fuel& fuel_;
     std::deque<Source> sources_;
-    SegmentedVector<Interval> states_;
+    SegmentedVector<Interval, 8, SubstringState> states_;
     InternTable ids_;
 };
 

@@ -38,7 +38,7 @@ void test_random_sets(Encoding spelling, unsigned seed) {
     const ExprId quote = pool.set(ByteSet::range(0x02, 0x02));
     std::vector<std::u32string> texts;
     std::vector<ExprId> plain;
-    std::uint32_t grown = StringTrie::kNoEntries;
+    StringNode grown = StringTrie::kNoEntries;
     for (std::size_t n = random() % 8; n-- > 0;) {
         texts.push_back(some_text(random));
         plain.push_back(plainly(pool, texts.back(), spelling, quote));
@@ -59,7 +59,7 @@ void test_random_sets(Encoding spelling, unsigned seed) {
         std::size_t ends = 0;
         all_words.each_end(grown, [&](ExprId end) { CHECK(end == listed[ends++].end); });
         CHECK(ends == listed.size());
-        all_words.each_child(grown, 0, [&](std::uint32_t child) {
+        all_words.each_child(grown, kBetween, [&](StringNode child) {
             const std::uint32_t first = all_words.texts_before(grown, child);
             const auto below = all_words.texts(child);
             for (std::size_t i = 0; i < below.size(); ++i) CHECK(listed[first + i].characters.substr(1) == below[i].characters);
@@ -83,20 +83,20 @@ void test_long_ways() {
     const ExprId quote = pool.set(ByteSet::range('"', '"'));
     const std::u32string way(3000, U'a'), parting = std::u32string(1500, U'a') + std::u32string(1200, U'b'), early(700, U'a');
     StringTrie& words = pool.strings();
-    std::uint32_t grown = StringTrie::kNoEntries;
+    StringNode grown = StringTrie::kNoEntries;
     for (const std::u32string& text : {way, parting, early}) grown = words.plus(grown, text, quote, Encoding::escaped_any);
-    const std::uint32_t made = words.make({{way, quote}, {parting, quote}, {early, quote}}, Encoding::escaped_any);
-    for (const std::uint32_t node : {grown, made}) {
+    const StringNode made = words.make({{way, quote}, {parting, quote}, {early, quote}}, Encoding::escaped_any);
+    for (const StringNode node : {grown, made}) {
         CHECK(words.count(node) == 3);
         CHECK(words.characters(node) == 3000 + 2700 + 700 + 3);
-        CHECK(words.shortest(node, 0) == 701);
+        CHECK(words.shortest(node, kBetween) == 701);
         const auto listed = words.texts(node);
         CHECK(listed.size() == 3 && listed[0].characters == early && listed[1].characters == way && listed[2].characters == parting);
-        StringTrie::Step at{node, 0};
+        StringTrie::Step at{node, kBetween};
         for (std::size_t i = 0; i < 2700; ++i) {
             CHECK((words.end(at.node) != kNone) == (i == 700));
             CHECK(words.count(at.node) == (i <= 700 ? 3u : i <= 1500 ? 2u : 1u));
-            at = words.next(at.node, 0, static_cast<std::uint8_t>(parting[i]));
+            at = words.next(at.node, kBetween, static_cast<std::uint8_t>(parting[i]));
         }
         CHECK(words.is_end(at.node) && words.end(at.node) == quote);
     }

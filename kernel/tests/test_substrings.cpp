@@ -78,7 +78,7 @@ void test_random_texts(Encoding spelling, unsigned seed) {
     for (int n = 0; n < 4; ++n) {
         const Substrings::Text text = some_text(random, seed % 2);
         Substrings::Text again = text;
-        const std::uint32_t state = pool.substrings().make(Substrings::Text(text), spelling);
+        const SubstringState state = pool.substrings().make(Substrings::Text(text), spelling);
         CHECK(pool.substrings().make(std::move(again), spelling) == state);  // one source for equal texts
         const ExprId all = state == Substrings::kNowhere ? (text.empty ? kEmpty : kNone) : pool.substring(state);
         same_language::compare(pool, pool.concat(all, end), plainly(pool, text, spelling, end), random, kWalks);
