@@ -38,8 +38,8 @@ inline std::shared_ptr<const guideway::Vocabulary> vocabulary() {
     limits.store_bytes = 8 << 20;
     limits.max_states = 20'000;
     limits.max_work = 2'000'000;
-    return std::make_shared<guideway::Vocabulary>(tokens, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial},
-                                                  limits);
+    return std::make_shared<guideway::Vocabulary>(guideway::TokenBlock(programs::block_of(tokens)), std::vector<std::uint32_t>{0},
+                                                  std::vector<std::uint32_t>{programs::kSpecial}, limits);
 }
 
 inline std::vector<std::uint32_t> mask(const guideway::Matcher& matcher) {

@@ -19,7 +19,8 @@ std::shared_ptr<const Vocabulary> vocabulary(const Tuning& tuning) {
     limits.max_states = 50'000;
     limits.max_work = 20'000'000;
     limits.tuning = tuning;
-    return std::make_shared<Vocabulary>(tokens, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial}, limits);
+    return std::make_shared<Vocabulary>(guideway::TokenBlock(programs::block_of(tokens)), std::vector<std::uint32_t>{0},
+                                        std::vector<std::uint32_t>{programs::kSpecial}, limits);
 }
 
 // The vocabularies are kept: their stores have results of earlier inputs.

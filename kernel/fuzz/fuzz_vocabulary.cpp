@@ -11,14 +11,8 @@ using File = std::vector<std::uint64_t>;
 
 constexpr std::uint8_t kFile = 0, kBlock = 1;
 
-std::string block_of(const std::vector<std::string>& tokens) {
-    guideway::TokenBlockWriter made(tokens.size());
-    for (const std::string& token : tokens) made.add(token);
-    return made.take();
-}
-
 const std::string& block() {
-    static const std::string made = block_of(programs::tokens());
+    static const std::string made = programs::block_of(programs::tokens());
     return made;
 }
 
@@ -89,6 +83,6 @@ std::vector<std::string> fuzz_seeds() {
     for (const std::vector<std::string>& tokens : {programs::tokens(),
                                                    {"", "a", "b", "c", "\"", "{\"name\":", "\xff", "\xe6\x97", ""},
                                                    {"", "{", "{", std::string(300, 'a'), "ab", "abc", "\""}})
-        seeds.push_back(static_cast<char>(kBlock) + block_of(tokens));
+        seeds.push_back(static_cast<char>(kBlock) + programs::block_of(tokens));
     return seeds;
 }

@@ -10,6 +10,7 @@
 
 #include "guideway/base/error.h"
 #include "guideway/base/fixed_limit.h"
+#include "guideway/grammar/bracket_steps.h"
 #include "guideway/grammar/machine.h"
 
 namespace guideway {
@@ -105,57 +106,21 @@ void Arrays::enter_item(const Config& c, Configs& out) {
 
 void Arrays::step(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome) {
     const AnalysedNode& k = core_.components[c.node];
-    const Punctuation& punctuation = *k.punctuation;
-    const Phase phase = phase_of(c.state);
-    const std::uint32_t rest = rest_of(c.state);
-    auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
-    auto close_from = [&](std::uint32_t at) {
-        if (!takes(punctuation.close, at, byte)) return;
-        if (at + 1 == punctuation.close.size()) machine_.resume(c.parent, out);
-        else becomes(Phase::close, at + 1);
+    if (phase_of(c.state) == Phase::undecided) {
+        for (const NodeId leaf : leaves_at(k, c.regs))
+            outcome.context_dependent |= core_.pool.dfa.derivative(unused(k, c.regs, leaf), byte) != kNone;
+        return;
+    }
+    const auto may_continue = [&] {
+        // An item of unknown text may belong to the prefix: whether another distinct item exists is not known here.
+        const bool unknown = k.unique && !k.prefix.empty() && core_.records.at(c.regs, k.record_words)[kUnknownItems];
+        outcome.context_dependent |= unknown;
+        return !unknown && may_have_item(k, c.regs);
     };
-    auto item_or = [&](Phase p) {  // the beginning of an item, or white space before it
-        becomes(p, 0);
+    const auto enter = [&] {
         if (may_have_item(k, c.regs)) enter_item(c, out);
     };
-    auto comma_from = [&](std::uint32_t at) {
-        if (!takes(punctuation.comma, at, byte)) return;
-        if (at + 1 < punctuation.comma.size()) becomes(Phase::comma, at + 1);
-        else if (punctuation.space) item_or(Phase::gap);
-        else enter_item(c, out);
-    };
-    const bool spaced = punctuation.space && is_space(byte);
-    switch (phase) {
-        case Phase::open:
-            if (!takes(punctuation.open, rest, byte)) return;
-            if (rest + 1 == punctuation.open.size()) item_or(Phase::first);
-            else becomes(Phase::open, rest + 1);
-            return;
-        case Phase::first:
-            if (spaced) item_or(Phase::first);
-            if (may_end(k, c.regs)) close_from(0);
-            return;
-        case Phase::gap:
-            if (spaced) item_or(Phase::gap);
-            return;
-        case Phase::undecided:
-            for (NodeId leaf : leaves_at(k, c.regs))
-                outcome.context_dependent |= core_.pool.dfa.derivative(unused(k, c.regs, leaf), byte) != kNone;
-            return;
-        case Phase::after:
-            if (spaced) out.push_back(c);
-            if (takes(punctuation.comma, 0, byte)) {
-                // An item of unknown text may belong to the prefix: whether another distinct item exists is not known here.
-                if (k.unique && !k.prefix.empty() && core_.records.at(c.regs, k.record_words)[kUnknownItems])
-                    outcome.context_dependent = true;
-                else if (may_have_item(k, c.regs)) comma_from(0);
-            }
-            if (takes(punctuation.close, 0, byte) && may_end(k, c.regs)) close_from(0);
-            return;
-        case Phase::comma: return comma_from(rest);
-        case Phase::close: return close_from(rest);
-        default: return;
-    }
+    step_brackets(machine_, c, byte, out, enter, may_continue, [&] { return may_end(k, c.regs); });
 }
 
 // As `ObjectRules::watched_keys`; an item with its comma has at least two bytes.
@@ -235,18 +200,7 @@ std::uint32_t Arrays::cost(const Config& c) {
 
 int Arrays::best_byte(const Config& c, Configs& instead) {
     const AnalysedNode& k = core_.components[c.node];
-    const std::uint32_t rest = rest_of(c.state);
-    switch (phase_of(c.state)) {
-        case Phase::open: return byte_at(k.punctuation->open, rest);
-        case Phase::first:
-            if (may_end(k, c.regs)) return byte_at(k.punctuation->close, 0);
-            [[fallthrough]];
-        case Phase::gap: enter_item(c, instead); return -1;
-        case Phase::after: return byte_at(may_end(k, c.regs) ? k.punctuation->close : k.punctuation->comma, 0);
-        case Phase::comma: return byte_at(k.punctuation->comma, rest);
-        case Phase::close: return byte_at(k.punctuation->close, rest);
-        default: return -1;
-    }
+    return best_bracket(*k.punctuation, c.state, [&] { enter_item(c, instead); }, [&] { return may_end(k, c.regs); });
 }
 
 }  // namespace guideway

@@ -282,37 +282,11 @@ std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::
     if (marks_needed.least > marks_needed.most) return kInfinite;
     if (missing || marks_needed.least != static_cast<std::uint32_t>(std::popcount(marks_needed.demands)))
         return Groups(items, need, room, marks_needed, node, work).least();
-    const std::uint64_t demands = marks_needed.demands & ~marks_needed.met;
-    if (!demands) return cheapest(items, need);
-    std::vector<std::uint64_t> demand;
-    for (std::uint64_t left = demands; left; left &= left - 1) demand.push_back(left & (0 - left));
-    const std::size_t sets = std::size_t{1} << std::min<std::size_t>(demand.size(), 20);
-    const std::uint32_t most = most_needed(required, need, room, demands);
-    if (demand.size() > kMaxDemands || (items.size() + 1) * sets * (std::size_t{most} + 1) > kMaxWork) throw too_many_demands(node);
-    work.spend((items.size() + 1) * sets * (most + 1));
-    std::vector<std::uint32_t> best((most + 1) * sets, kInfinite);  // [n][met]: of n of the items so far
-    best[0] = 0;
-    for (const CostItem& item : items) {
-        auto ways = item.ways;
-        for (auto& [marks, cost] : ways) {
-            std::uint64_t met = 0;
-            for (std::size_t d = 0; d < demand.size(); ++d) met |= marks & demand[d] ? std::uint64_t{1} << d : 0;
-            marks = met;
-        }
-        for (std::uint32_t n = most + 1; n-- > 0;)
-            for (std::uint32_t met = 0; met < sets; ++met) {
-                const std::uint32_t before = best[n * sets + met];
-                if (item.required) best[n * sets + met] = kInfinite;
-                if (before == kInfinite || n == most) continue;
-                for (const auto& [more, cost] : ways) {
-                    std::uint32_t& after = best[(n + 1) * sets + (met | more)];
-                    after = std::min(after, sum(before, cost));
-                }
-            }
-    }
-    std::uint32_t least = kInfinite;
-    for (std::uint32_t n = need; n <= most; ++n) least = std::min(least, best[n * sets + sets - 1]);
-    return least;
+    const std::uint64_t unmet = marks_needed.demands & ~marks_needed.met;
+    if (!unmet) return cheapest(items, need);
+    const auto count = static_cast<std::uint32_t>(std::popcount(unmet));
+    if (room != kInfinite) room = most_needed(required, need, room, unmet);  // a cheapest choice has at most one item for each
+    return Groups(items, need, room, {unmet, count, count, 0}, node, work).least();
 }
 
 bool ItemCosts::advance(const Node& array, Point& at, std::uint32_t marks) {

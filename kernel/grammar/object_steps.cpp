@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "guideway/grammar/bracket_steps.h"
 #include "guideway/grammar/machine.h"
 
 namespace guideway {
@@ -86,61 +87,26 @@ void ObjectSteps::step_colon(const Config& c, std::uint8_t byte, Configs& out) {
 
 void ObjectSteps::step(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome) {
     const AnalysedNode& k = core_.components[c.node];
-    const Punctuation& punctuation = *k.punctuation;
-    const Phase phase = phase_of(c.state);
     const std::uint32_t rest = rest_of(c.state);
-    auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
-    const bool spaced = punctuation.space && is_space(byte);
-    auto keys_or = [&](Phase p) {  // the beginning of a key, or white space before it
-        becomes(p, 0);
-        enter_keys(c, out);
-    };
-    auto close_from = [&](std::uint32_t at) {
-        if (!takes(punctuation.close, at, byte)) return;
-        if (at + 1 == punctuation.close.size()) machine_.resume(c.parent, out);
-        else becomes(Phase::close, at + 1);
-    };
-    auto comma_from = [&](std::uint32_t at) {
-        if (!takes(punctuation.comma, at, byte)) return;
-        if (at + 1 != punctuation.comma.size()) becomes(Phase::comma, at + 1);
-        else if (punctuation.space) keys_or(Phase::gap);
-        else enter_keys(c, out);
-    };
-    switch (phase) {
-        case Phase::open:
-            if (!takes(punctuation.open, rest, byte)) return;
-            if (rest + 1 == punctuation.open.size()) keys_or(Phase::first);
-            else becomes(Phase::open, rest + 1);
-            return;
-        case Phase::first:
-            if (spaced) keys_or(Phase::first);
-            if (rules_.may_close(k, c.regs)) close_from(0);
-            return;
-        case Phase::gap:
-            if (spaced) keys_or(Phase::gap);
-            return;
+    switch (phase_of(c.state)) {
         case Phase::key: return step_key(c, keys_of(c.state), byte, out);
         case Phase::undecided:
             outcome.context_dependent |= core_.pool.dfa.derivative(rules_.open_keys(k, c.regs, rest), byte) != kNone;
             return;
         case Phase::colon: return step_colon(c, byte, out);
         case Phase::value:
-            if (spaced) begin_value(c, rest, out);
+            if (k.punctuation->space && is_space(byte)) begin_value(c, rest, out);
             return;
-        case Phase::after:
-            if (spaced) out.push_back(c);
-            if (takes(punctuation.comma, 0, byte) && rules_.allows_any_entry(c.node, c.regs)) comma_from(0);
-            if (takes(punctuation.close, 0, byte) && rules_.may_close(k, c.regs)) close_from(0);
-            return;
-        case Phase::comma: return comma_from(rest);
-        case Phase::close: return close_from(rest);
         case Phase::below_leaf: return machine_.resume(core_.push(c), todo);  // only a frame has this phase
+        default:
+            return step_brackets(
+                machine_, c, byte, out, [&] { enter_keys(c, out); }, [&] { return rules_.allows_any_entry(c.node, c.regs); },
+                [&] { return rules_.may_close(k, c.regs); });
     }
 }
 
 int ObjectSteps::best_byte(const Config& c, Configs& instead) {
     const AnalysedNode& k = core_.components[c.node];
-    const std::uint32_t rest = rest_of(c.state);
     auto byte_towards_key = [&](ExprId state) {
         const std::uint32_t label = rules_.best_label(c.node, c.regs, state).label;
         auto distance = [&](ExprId e) {
@@ -160,18 +126,10 @@ int ObjectSteps::best_byte(const Config& c, Configs& instead) {
         return -1;
     };
     switch (phase_of(c.state)) {
-        case Phase::open: return byte_at(k.punctuation->open, rest);
-        case Phase::first:
-            if (rules_.may_close(k, c.regs)) return byte_at(k.punctuation->close, 0);
-            [[fallthrough]];
-        case Phase::gap: enter_keys(c, instead); return -1;
         case Phase::key: return byte_towards_key(keys_of(c.state));
         case Phase::colon: return byte_at(k.punctuation->colon, colon_bytes_read(c.state));
-        case Phase::value: enter_value(c, rest, instead); return -1;
-        case Phase::after: return rules_.may_close(k, c.regs) ? byte_at(k.punctuation->close, 0) : byte_at(k.punctuation->comma, 0);
-        case Phase::comma: return byte_at(k.punctuation->comma, rest);
-        case Phase::close: return byte_at(k.punctuation->close, rest);
-        default: return -1;
+        case Phase::value: enter_value(c, rest_of(c.state), instead); return -1;
+        default: return best_bracket(*k.punctuation, c.state, [&] { enter_keys(c, instead); }, [&] { return rules_.may_close(k, c.regs); });
     }
 }
 

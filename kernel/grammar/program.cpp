@@ -17,12 +17,8 @@ constexpr unsigned kSpellings = 3;
 
 std::string utf8_of(const std::u32string& text) {
     std::string made;
-    for (const char32_t c : text) {
-        const unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-        constexpr unsigned lead[] = {0, 0xc0, 0xe0, 0xf0};
-        made.push_back(static_cast<char>(lead[more] | c >> (6 * more)));
-        for (unsigned i = more; i-- > 0;) made.push_back(static_cast<char>(0x80 | (c >> (6 * i) & 0x3f)));
-    }
+    for (const char32_t c : text)
+        for (unsigned i = 0; i < utf8_length(c); ++i) made.push_back(static_cast<char>(utf8_byte(c, i)));
     return made;
 }
 

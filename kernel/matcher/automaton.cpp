@@ -15,6 +15,10 @@ constexpr std::size_t kLarge = 5000;  // nodes; the first mask of a grammar with
 constexpr std::size_t kMaxStored =
     1'000'000;  // limit on stacks, records and bytes that were read, about 60 bytes each; configurations have 16
 
+Program read(std::span<const std::uint32_t> words, const Vocabulary& vocabulary, Store& store) {
+    return read_program(words, store.pool, &vocabulary, vocabulary.limits().tuning.program_prefixes ? &store.beginnings : nullptr);
+}
+
 }  // namespace
 
 PackedProgram packed(std::span<const std::uint32_t> words) {
@@ -44,47 +48,51 @@ std::vector<std::uint32_t> unpacked(const PackedProgram& program) {
     return made;
 }
 
-std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabulary> vocabulary, const PackedProgram& program) {
+// Calls f with a new separate store; again if the process is forked meanwhile. No other thread uses that store.
+template <class F>
+static auto in_store_apart(const Vocabulary& vocabulary, F&& f) {
+    for (;;) try {
+            return f(vocabulary.store_apart(), true);
+        } catch (const Preempted&) {
+        }
+}
+
+// Calls f(store, whether it is a separate one) with the vocabulary's store; after some interruptions with a separate one.
+template <class F>
+static auto in_store(const Vocabulary& vocabulary, F&& f) {
     for (unsigned tries = 0; tries < StoreLock::most_tries();) try {
-            return compile_in(vocabulary->store(), vocabulary, program, false);
+            return f(vocabulary.store(), false);
         } catch (const Preempted& preempted) {
             tries += !preempted.by_process_fork;
         }
-    return compile_apart(vocabulary, program);
+    return in_store_apart(vocabulary, f);
+}
+
+std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabulary> vocabulary, const PackedProgram& program) {
+    return in_store(*vocabulary,
+                    [&](const std::shared_ptr<Store>& store, bool is_apart) { return compile_in(store, vocabulary, program, is_apart); });
 }
 
 std::shared_ptr<const Automaton> Automaton::compile_apart(const std::shared_ptr<const Vocabulary>& vocabulary,
                                                           const PackedProgram& program) {
-    for (;;) try {
-            return compile_in(vocabulary->store_apart(), vocabulary, program, true);
-        } catch (const Preempted&) {  // only by a process fork: no other thread uses the store
-        }
+    return in_store_apart(
+        *vocabulary, [&](const std::shared_ptr<Store>& store, bool is_apart) { return compile_in(store, vocabulary, program, is_apart); });
 }
 
 bool Automaton::is_empty(const Vocabulary& vocabulary, std::span<const std::uint32_t> words) {
-    const auto test = [&](Store& store) {
-        const Hold guard(store, StoreLock::Rank::background);
-        Program program =
-            read_program(words, store.pool, &vocabulary, vocabulary.limits().tuning.program_prefixes ? &store.beginnings : nullptr);
+    return in_store(vocabulary, [&](const std::shared_ptr<Store>& store, bool) {
+        const Hold guard(*store, StoreLock::Rank::background);
+        Program program = read(words, vocabulary, *store);
         if (const Node& root = program.nodes[program.root]; root.kind == NodeKind::leaf)
-            return !store.pool.emptiness.is_nonempty(root.expr);
+            return !store->pool.emptiness.is_nonempty(root.expr);
         try {
-            analyse(std::move(program), store.pool);
+            analyse(std::move(program), store->pool);
         } catch (const Error& error) {
             if (error.kind != ErrorKind::unsatisfiable) throw;
             return true;
         }
         return false;
-    };
-    for (unsigned tries = 0; tries < StoreLock::most_tries();) try {
-            return test(*vocabulary.store());
-        } catch (const Preempted& preempted) {
-            tries += !preempted.by_process_fork;
-        }
-    for (const std::shared_ptr<Store> apart = vocabulary.store_apart();;) try {
-            return test(*apart);
-        } catch (const Preempted&) {  // only by a process fork
-        }
+    });
 }
 
 std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Store>& store,
@@ -96,8 +104,7 @@ std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Sto
     made->vocabulary_ = vocabulary;
     made->is_apart_ = is_apart;
     const Hold guard(*store, StoreLock::Rank::background);
-    Program program =
-        read_program(words, store->pool, vocabulary.get(), vocabulary->limits().tuning.program_prefixes ? &store->beginnings : nullptr);
+    Program program = read(words, *vocabulary, *store);
     const NodeId root = program.root;
     auto components = analyse(std::move(program), store->pool);
     for (AnalysedNode& c : components) c.id = store->engine.ids().of(c);

@@ -19,10 +19,6 @@ Vocabulary::Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const 
                        VocabularyLimits limits)
     : TokenTable(std::move(tokens), std::move(eos), special), limits_(checked(limits)) {}
 
-Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
-                       VocabularyLimits limits)
-    : TokenTable(tokens, std::move(eos), special), limits_(checked(limits)) {}
-
 Vocabulary::Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
                        std::span<const std::uint64_t> file, std::shared_ptr<const void> owner, VocabularyLimits limits)
     : TokenTable(std::move(tokens), std::move(eos), special, file, std::move(owner)), limits_(checked(limits)) {}

@@ -31,8 +31,6 @@ class Vocabulary : public TokenTable {
 public:
     // Throws the errors of TokenTable, and Error(argument) if max_states is beyond kMaxExprs.
     Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special, VocabularyLimits limits = {});
-    Vocabulary(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
-               VocabularyLimits limits = {});
     Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
                std::span<const std::uint64_t> file, std::shared_ptr<const void> owner, VocabularyLimits limits = {});
 

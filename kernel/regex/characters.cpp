@@ -10,8 +10,6 @@ namespace {
 // of \uXXXX after a high surrogate. For a pair, `bits` has ten bits of the high surrogate and, in lower bits, the digits of
 // the low one.
 enum class Kind : std::uint32_t { none, utf8, escape, unit, pair };
-constexpr char kShortNames[] = "\"\\/bfnrt";
-constexpr char32_t kShortTargets[] = {'"', '\\', '/', 8, 12, 10, 13, 9};
 
 DecoderState part_of(Kind kind, std::uint32_t count, std::uint32_t bits) {
     return DecoderState{static_cast<std::uint32_t>(kind) << 28 | count << 24 | bits};
@@ -20,15 +18,7 @@ Kind kind_of(DecoderState part) { return static_cast<Kind>(raw(part) >> 28); }
 std::uint32_t count_of(DecoderState part) { return raw(part) >> 24 & 15; }
 std::uint32_t bits_of(DecoderState part) { return raw(part) & 0xffffff; }
 
-unsigned utf8_length(char32_t c) { return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4; }
 unsigned length_of(std::uint32_t lead) { return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4; }
-std::uint8_t utf8_byte(char32_t c, unsigned at) {
-    const unsigned n = utf8_length(c);
-    constexpr unsigned lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    const std::uint32_t bits = c >> (6 * (n - 1 - at));
-    return static_cast<std::uint8_t>(at ? 0x80 | (bits & 0x3f) : lead[n] | bits);
-}
-
 int digit_of(std::uint8_t b, bool upper) {
     if (b >= '0' && b <= '9') return b - '0';
     if (b >= 'a' && b <= 'f') return b - 'a' + 10;
@@ -92,6 +82,15 @@ void put_digit(Encoding spelling, char32_t unit, std::uint32_t at, ByteSet& made
 }
 
 }  // namespace
+
+unsigned utf8_length(char32_t c) { return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4; }
+
+std::uint8_t utf8_byte(char32_t c, unsigned at) {
+    const unsigned n = utf8_length(c);
+    constexpr unsigned lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    const std::uint32_t bits = c >> (6 * (n - 1 - at));
+    return static_cast<std::uint8_t>(at ? 0x80 | (bits & 0x3f) : lead[n] | bits);
+}
 
 CharacterRead read_character(Encoding spelling, DecoderState part, std::uint8_t b) {
     switch (kind_of(part)) {

@@ -2,7 +2,9 @@
 // kind of spelling, the number of bytes read, and the bits decoded.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "guideway/base/byte_set.h"
@@ -25,6 +27,12 @@ CharacterRead read_character(Encoding spelling, DecoderState part, std::uint8_t 
 unsigned spans_of(Encoding spelling, DecoderState part, std::pair<char32_t, char32_t>* spans);
 // Whether a character of such a span has a spelling that begins with the part.
 bool fits(Encoding spelling, DecoderState part, char32_t c);
+// The UTF-8 of a character: its number of bytes, and byte number `at`.
+unsigned utf8_length(char32_t c);
+std::uint8_t utf8_byte(char32_t c, unsigned at);
+// The characters with an escape of two bytes, such as a line feed, and the second bytes.
+inline constexpr std::string_view kShortNames = "\"\\/bfnrt";
+inline constexpr std::array<char32_t, 8> kShortTargets{'"', '\\', '/', 8, 12, 10, 13, 9};
 // The number of bytes of the shortest spelling of a character that fits, after the part.
 std::uint32_t bytes_left(Encoding spelling, DecoderState part, char32_t c);
 // Adds the bytes that extend a part to a character that fits it.

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "guideway/regex/characters.h"
 #include "guideway/regex/string_trie.h"
 #include "guideway/regex/structure.h"
 
@@ -11,30 +12,16 @@ namespace guideway {
 
 namespace {
 
-constexpr std::uint32_t kLast = 0x10ffff;
 const Ranges& all_characters() {
-    static const Ranges all{{0, kLast}};
+    static const Ranges all{{0, kLastCharacter}};
     return all;
 }
-const char* const kShortEscapes = "\"\\/bfnrt";
-constexpr std::uint32_t kShortTargets[] = {'"', '\\', '/', 8, 12, 10, 13, 9};
-
 // The part of `ranges` inside [low, high].
 Ranges clip(const Ranges& ranges, std::uint32_t low, std::uint32_t high) {
     Ranges kept;
     for (auto [a, b] : ranges)
         if (a <= high && b >= low) kept.emplace_back(std::max(a, low), std::min(b, high));
     return kept;
-}
-
-unsigned utf8_length(std::uint32_t c) { return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4; }
-
-std::array<unsigned, 4> utf8_bytes(std::uint32_t c, unsigned n) {
-    std::array<unsigned, 4> made{};
-    for (unsigned i = n; i-- > 1; c >>= 6) made[i] = 0x80 | (c & 0x3f);
-    constexpr unsigned lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    made[0] = lead[n] | c;
-    return made;
 }
 
 // Splits [low, high] into pieces in which all digits (of `bits` bits, `count` of them) after the first that differs have their
@@ -76,14 +63,13 @@ ExprId Encoder::utf8(const Ranges& ranges) {
     auto add = [&](std::uint32_t low, std::uint32_t high) {
         const unsigned n = utf8_length(high);
         split_digits(low, high, 6, n, [&](std::uint32_t a, std::uint32_t b) {
-            const auto first = utf8_bytes(a, n), last = utf8_bytes(b, n);
             std::vector<std::pair<unsigned, unsigned>> tail;
-            for (unsigned i = 1; i < n; ++i) tail.emplace_back(first[i], last[i]);
-            by_tail[join(tail)] |= ByteSet::range(first[0], last[0]);
+            for (unsigned i = 1; i < n; ++i) tail.emplace_back(utf8_byte(a, i), utf8_byte(b, i));
+            by_tail[join(tail)] |= ByteSet::range(utf8_byte(a, 0), utf8_byte(b, 0));
         });
     };
     constexpr std::pair<std::uint32_t, std::uint32_t> lengths[] = {
-        {0, 0x7f}, {0x80, 0x7ff}, {0x800, 0xd7ff}, {0xe000, 0xffff}, {0x10000, kLast}};
+        {0, 0x7f}, {0x80, 0x7ff}, {0x800, 0xd7ff}, {0xe000, 0xffff}, {0x10000, kLastCharacter}};
     for (auto [low, high] : lengths)
         for (auto [a, b] : clip(ranges, low, high)) add(a, b);
     std::vector<ExprId> parts;
@@ -114,10 +100,10 @@ ExprId Encoder::escapes(const Ranges& ranges, Encoding spelling) {
     std::vector<ExprId> parts;  // texts after the backslash
     ByteSet shorts;
     for (unsigned i = 0; i < 8; ++i)
-        if (!clip(ranges, kShortTargets[i], kShortTargets[i]).empty() && (any || kShortEscapes[i] != '/'))
-            shorts.insert(static_cast<std::uint8_t>(kShortEscapes[i]));
+        if (!clip(ranges, kShortTargets[i], kShortTargets[i]).empty() && (any || kShortNames[i] != '/'))
+            shorts.insert(static_cast<std::uint8_t>(kShortNames[i]));
     parts.push_back(exprs_.set(shorts));
-    const ExprId u = byte('u');
+    const ExprId backslash = literal(exprs_, "\\"), u = literal(exprs_, "u");
     if (!any) {
         const auto digit = [](unsigned d) {
             const auto b = static_cast<unsigned>("0123456789abcdef"[d]);
@@ -125,19 +111,19 @@ ExprId Encoder::escapes(const Ranges& ranges, Encoding spelling) {
         };
         for (auto [low, high] : clip(ranges, 0, 0x1f))
             for (std::uint32_t c = low; c <= high; ++c)
-                if (std::find(std::begin(kShortTargets), std::end(kShortTargets), c) == std::end(kShortTargets))
+                if (std::ranges::find(kShortTargets, c) == kShortTargets.end())
                     parts.push_back(exprs_.concat(u, join({digit(0), digit(0), digit(c >> 4), digit(c & 15)})));
-        return exprs_.concat(byte('\\'), exprs_.unite(std::move(parts)));
+        return exprs_.concat(backslash, exprs_.unite(std::move(parts)));
     }
     for (auto [low, high] : clip(ranges, 0, 0xd7ff)) parts.push_back(exprs_.concat(u, hex4(low, high)));
     for (auto [low, high] : clip(ranges, 0xe000, 0xffff)) parts.push_back(exprs_.concat(u, hex4(low, high)));
-    const ExprId low_escape = exprs_.concat(byte('\\'), u);
+    const ExprId low_escape = literal(exprs_, "\\u");
     auto pair = [&](std::uint32_t h1, std::uint32_t h2, std::uint32_t l1, std::uint32_t l2) {
         if (h1 <= h2 && l1 <= l2)
             parts.push_back(
                 exprs_.concat(u, exprs_.concat(hex4(0xd800 + h1, 0xd800 + h2), exprs_.concat(low_escape, hex4(0xdc00 + l1, 0xdc00 + l2)))));
     };
-    for (auto [low, high] : clip(ranges, 0x10000, kLast)) {
+    for (auto [low, high] : clip(ranges, 0x10000, kLastCharacter)) {
         const std::uint32_t h1 = (low - 0x10000) >> 10, h2 = (high - 0x10000) >> 10, l1 = low & 0x3ff, l2 = high & 0x3ff;
         if (h1 == h2) {
             pair(h1, h1, l1, l2);
@@ -147,7 +133,7 @@ ExprId Encoder::escapes(const Ranges& ranges, Encoding spelling) {
         if (h2 > h1 + 1) pair(h1 + 1, h2 - 1, 0, 0x3ff);
         pair(h2, h2, 0, l2);
     }
-    return exprs_.concat(byte('\\'), exprs_.unite(std::move(parts)));
+    return exprs_.concat(backslash, exprs_.unite(std::move(parts)));
 }
 
 ExprId Encoder::characters(const Ranges& ranges, Encoding spelling) {
@@ -157,7 +143,7 @@ ExprId Encoder::characters(const Ranges& ranges, Encoding spelling) {
     if (spelling == Encoding::text) made = utf8(ranges);
     else {
         Ranges raw;
-        for (auto [low, high] : {std::pair<std::uint32_t, std::uint32_t>{0x20, 0x21}, {0x23, 0x5b}, {0x5d, kLast}})
+        for (auto [low, high] : {std::pair<std::uint32_t, std::uint32_t>{0x20, 0x21}, {0x23, 0x5b}, {0x5d, kLastCharacter}})
             for (auto r : clip(ranges, low, high)) raw.push_back(r);
         made = exprs_.unite({utf8(raw), escapes(ranges, spelling)});
     }

@@ -37,7 +37,6 @@ private:
     ExprId utf8(const Ranges& ranges);
     ExprId hex4(std::uint32_t low, std::uint32_t high);
     ExprId escapes(const Ranges& ranges, Encoding spelling);
-    ExprId byte(unsigned b) { return exprs_.set(ByteSet::range(b, b)); }
     ExprId join(const std::vector<std::pair<unsigned, unsigned>>& pieces);
 
     ExprTable& exprs_;

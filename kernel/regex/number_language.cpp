@@ -5,6 +5,7 @@
 
 #include "guideway/base/error.h"
 #include "guideway/base/fixed_limit.h"
+#include "guideway/regex/structure.h"
 
 namespace guideway {
 
@@ -504,24 +505,16 @@ void NumberLanguage::derive(NumberState state, std::array<ExprId, 256>& out) {
 
 // The rest of a number if all values are in a cell.
 ExprId NumberLanguage::free_rest(const State& s) {
-    ByteSet signs, e;
-    signs.insert('+');
-    signs.insert('-');
-    e.insert('e');
-    e.insert('E');
     const ExprId digit = exprs_.set(ByteSet::range('0', '9')), digits = exprs_.repeat(digit, 0, kInfinite),
-                 some = exprs_.repeat(digit, 1, kInfinite);
-    const bool plain = specs_[s.spec].plain();
-    const ExprId exponent =
-        plain ? kEmpty : exprs_.repeat(exprs_.concat(exprs_.set(e), exprs_.concat(exprs_.repeat(exprs_.set(signs), 0, 1), some)), 0, 1);
+                 some = exprs_.repeat(digit, 1, kInfinite), sign = exprs_.repeat(exprs_.set(ByteSet::of("+-")), 0, 1);
+    const ExprId written = exprs_.concat(exprs_.set(ByteSet::of("eE")), exprs_.concat(sign, some));
+    const ExprId exponent = specs_[s.spec].plain() ? kEmpty : exprs_.repeat(written, 0, 1);
     switch (s.phase) {
         case Phase::integer: {
-            const ExprId fraction = exprs_.concat(exprs_.set(ByteSet::range('.', '.')), some);
-            ExprId rest = exprs_.concat(exprs_.repeat(fraction, 0, 1), exponent);
+            const ExprId fraction = exprs_.concat(literal(exprs_, "."), some);
             if (specs_[s.spec].text == NumberText::pointed)  // a fraction, or an exponent without one
-                rest = exprs_.unite({exprs_.concat(fraction, exponent),
-                                     exprs_.concat(exprs_.set(e), exprs_.concat(exprs_.repeat(exprs_.set(signs), 0, 1), some))});
-            return exprs_.concat(digits, rest);
+                return exprs_.concat(digits, exprs_.unite({exprs_.concat(fraction, exponent), written}));
+            return exprs_.concat(digits, exprs_.concat(exprs_.repeat(fraction, 0, 1), exponent));
         }
         case Phase::point: return exprs_.concat(some, exponent);
         default: return exprs_.concat(digits, exponent);
@@ -585,7 +578,7 @@ ExprId NumberLanguage::exponent_texts(std::vector<Interval> intervals) {
     for (const Interval& x : intervals) key += std::to_string(std::max(x.low, -kFar)) + ":" + std::to_string(std::min(x.high, kFar)) + ";";
     if (const auto known = exponent_ids_.find(key); known != exponent_ids_.end()) return known->second;
     std::vector<ExprId> parts;
-    const ExprId plus = exprs_.repeat(exprs_.set(ByteSet::range('+', '+')), 0, 1), minus = exprs_.set(ByteSet::range('-', '-'));
+    const ExprId plus = exprs_.repeat(literal(exprs_, "+"), 0, 1), minus = literal(exprs_, "-");
     for (const Interval& x : intervals) {
         if (x.high >= 0) parts.push_back(exprs_.concat(plus, counting_texts(std::max<std::int64_t>(x.low, 0), std::min(x.high, kFar))));
         if (x.low <= 0) parts.push_back(exprs_.concat(minus, counting_texts(std::max<std::int64_t>(-x.high, 0), std::min(-x.low, kFar))));

@@ -10,6 +10,7 @@
 
 #include "guideway/base/tuning.h"
 #include "guideway/grammar/program.h"
+#include "guideway/vocabulary/token_block.h"
 
 namespace programs {
 
@@ -282,6 +283,13 @@ inline std::vector<std::string> tokens() {
                              "\xc3\xa9", "\xa9x", ", \"", "\\u0"})
         made.emplace_back(text);
     return made;
+}
+
+// The tokens as one block.
+inline std::string block_of(const std::vector<std::string>& all) {
+    guideway::TokenBlockWriter made(all.size());
+    for (const std::string& token : all) made.add(token);
+    return made.take();
 }
 
 // Some 9,000 tokens: those of tokens(), then letters, digits, structure, escapes and characters of several bytes, of up to

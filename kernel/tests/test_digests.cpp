@@ -76,8 +76,8 @@ void walk(const std::shared_ptr<const Vocabulary>& vocabulary, const programs::W
 }
 
 Digests digests(const std::vector<std::string>& tokens) {
-    const auto vocabulary =
-        std::make_shared<Vocabulary>(tokens, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial});
+    const auto vocabulary = std::make_shared<Vocabulary>(TokenBlock(programs::block_of(tokens)), std::vector<std::uint32_t>{0},
+                                                         std::vector<std::uint32_t>{programs::kSpecial});
     Digests made;
     std::uint32_t seed = 0;
     for (const programs::Words& program : programs::all()) walk(vocabulary, program, seed++, made);

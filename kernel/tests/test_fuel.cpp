@@ -19,8 +19,8 @@ std::size_t cuts = 0;
 std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes = 64 << 20) {
     VocabularyLimits limits;
     limits.memo_bytes = memo_bytes;
-    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial},
-                                        limits);
+    return std::make_shared<Vocabulary>(TokenBlock(programs::block_of(programs::tokens())), std::vector<std::uint32_t>{0},
+                                        std::vector<std::uint32_t>{programs::kSpecial}, limits);
 }
 
 // Repeats a call with increasing limits until it succeeds.
@@ -111,7 +111,8 @@ void bounded_batches() {
     programs::Writer w;
     w.node({0, w.repeat(w.chars({'a', 'b'}), 0, 4000)});
     const std::vector<std::string> texts{"", "a", std::string(3000, 'a')};
-    const auto small = std::make_shared<Vocabulary>(texts, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{});
+    const auto small =
+        std::make_shared<Vocabulary>(TokenBlock(programs::block_of(texts)), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{});
     const auto automaton = Automaton::compile(small, w.program(0));
     Matcher one(automaton), two(automaton);
     std::vector<Matcher*> batch{&one, nullptr, &two};

@@ -139,7 +139,8 @@ bool refused(FrameSummary call) {
 
 int main(int argc, char** argv) {
     check::begin(argc, argv);
-    const auto vocabulary = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{});
+    const auto vocabulary = std::make_shared<Vocabulary>(TokenBlock(programs::block_of(programs::tokens())), std::vector<std::uint32_t>{0},
+                                                         std::vector<std::uint32_t>{});
     std::mt19937 chance(3);
     RUN(take_turns());
     for (const auto& program : {programs::tree(false, true), programs::demands(false), programs::calls(1)}) {

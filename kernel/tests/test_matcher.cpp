@@ -17,11 +17,9 @@ std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes, const Tunin
     limits.memo_bytes = memo_bytes;
     limits.tuning = tuning;
     const std::vector<std::uint32_t> eos{0}, special{programs::kSpecial};
-    const auto made = std::make_shared<Vocabulary>(programs::tokens(), eos, special, limits);
+    const std::string tokens = programs::block_of(programs::tokens());
+    const auto made = std::make_shared<Vocabulary>(TokenBlock(tokens), eos, special, limits);
     if (memo_bytes) return made;
-    TokenBlockWriter block(programs::tokens().size());
-    for (const std::string& token : programs::tokens()) block.add(token);
-    const std::string tokens = block.take();
     const auto file = std::make_shared<const std::vector<std::uint64_t>>(made->file());
     const auto read = std::make_shared<Vocabulary>(TokenBlock(tokens), eos, special, *file, file,
                                                    limits);  // those with small caches are also loaded from a file

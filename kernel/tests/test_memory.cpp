@@ -101,8 +101,8 @@ auto persist(F&& call) {
 std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes) {
     VocabularyLimits limits;
     limits.memo_bytes = memo_bytes;
-    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial},
-                                        limits);
+    return std::make_shared<Vocabulary>(TokenBlock(programs::block_of(programs::tokens())), std::vector<std::uint32_t>{0},
+                                        std::vector<std::uint32_t>{programs::kSpecial}, limits);
 }
 
 // The same masks, states and completions as without failures.

@@ -35,7 +35,8 @@ std::vector<std::string> tokens(std::mt19937& chance) {
 std::shared_ptr<const Vocabulary> vocabulary(const std::vector<std::string>& all, bool subtrees = true) {
     VocabularyLimits limits;
     if (!subtrees) limits.tuning = programs::without_subtrees();
-    return std::make_shared<const Vocabulary>(all, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{0}, limits);
+    return std::make_shared<const Vocabulary>(TokenBlock(programs::block_of(all)), std::vector<std::uint32_t>{0},
+                                              std::vector<std::uint32_t>{0}, limits);
 }
 
 // An array of strings in one class, `least` to `most` characters long after a first letter or none.

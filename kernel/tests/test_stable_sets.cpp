@@ -81,8 +81,10 @@ ProgramWords counted(std::mt19937& chance) {
 void compare(std::mt19937& chance, const std::vector<std::string>& all, const ProgramWords& program) {
     VocabularyLimits plain;
     plain.tuning = programs::without_subtrees();
-    const auto quick = std::make_shared<const Vocabulary>(all, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{0});
-    const auto slow = std::make_shared<const Vocabulary>(all, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{0}, plain);
+    const auto quick = std::make_shared<const Vocabulary>(TokenBlock(programs::block_of(all)), std::vector<std::uint32_t>{0},
+                                                          std::vector<std::uint32_t>{0});
+    const auto slow = std::make_shared<const Vocabulary>(TokenBlock(programs::block_of(all)), std::vector<std::uint32_t>{0},
+                                                         std::vector<std::uint32_t>{0}, plain);
     const auto one = Automaton::compile(quick, program), other = Automaton::compile(slow, program);
     std::vector<std::uint32_t> row(quick->words()), wanted(quick->words());
     for (int walk = 0; walk < 4; ++walk) {
@@ -104,7 +106,7 @@ void compare(std::mt19937& chance, const std::vector<std::string>& all, const Pr
 
 // A run of three is required: the number of characters of each state is the rest of it.
 void test_promises(const std::vector<std::string>& all) {
-    const Vocabulary vocabulary(all, {0}, {0});
+    const Vocabulary vocabulary(TokenBlock(programs::block_of(all)), {0}, {0});
     ExprPool pool;
     Encoder& encoder = pool.encoder();
     const ExprId any = encoder.universe(Encoding::text), x = encoder.characters({{'x', 'x'}}, Encoding::text);
@@ -132,7 +134,7 @@ void test_promises(const std::vector<std::string>& all) {
 
 // A state whose successors need long emptiness searches is in no stable set, without an error.
 void test_hard_ones(const std::vector<std::string>& all) {
-    const Vocabulary vocabulary(all, {0}, {0});
+    const Vocabulary vocabulary(TokenBlock(programs::block_of(all)), {0}, {0});
     ExprPool pool(ExprLimits{.max_search = 500});
     Encoder& encoder = pool.encoder();
     const auto but = [&](char32_t c) {  // all texts with this character at a fixed distance from the end
@@ -150,7 +152,7 @@ void test_hard_ones(const std::vector<std::string>& all) {
 
 // A number of letters, then a dash: subtrees of up to this many characters are accepted. A second walk uses the same stable set.
 void test_chains(const std::vector<std::string>& all) {
-    const Vocabulary vocabulary(all, {0}, {0});
+    const Vocabulary vocabulary(TokenBlock(programs::block_of(all)), {0}, {0});
     const TokenTrie& trie = vocabulary.trie();
     ExprPool pool;
     const ExprId letter = pool.encoder().characters({{'a', 'z'}, {0xe0, 0xff}}, Encoding::text);
@@ -174,7 +176,7 @@ void test_chains(const std::vector<std::string>& all) {
 void test_inside_characters() {
     const std::vector<std::string> all{"",         "a",    "\xe6\x97\xa5", "\xe6\x97\xa6!", "\xe6\x97", "\xf0\x9f\x98\x80-",
                                        "\xc3\xa9", "\xc3", "\xc4",         "\xc5\x80",      "\xc5x"};
-    const Vocabulary vocabulary(all, {0}, {0});
+    const Vocabulary vocabulary(TokenBlock(programs::block_of(all)), {0}, {0});
     const TokenTrie& trie = vocabulary.trie();
     const auto node = [&](std::string_view bytes) {
         std::uint32_t at = 0;

@@ -41,8 +41,8 @@ unsigned walk_deepest(unsigned kind) {
     for (const unsigned levels : {400u, 300u, 200u, 120u, 60u, 20u, 8u, 3u}) {
         VocabularyLimits limits;
         limits.max_work = 20'000'000;
-        const auto vocabulary =
-            std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
+        const auto vocabulary = std::make_shared<Vocabulary>(TokenBlock(programs::block_of(programs::tokens())),
+                                                             std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
         try {
             Matcher matcher(Automaton::compile(vocabulary, nested(kind, levels)));
             std::vector<std::uint32_t> row(vocabulary->words());

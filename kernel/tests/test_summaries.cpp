@@ -13,8 +13,8 @@ using Row = std::vector<std::uint32_t>;
 std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes) {
     VocabularyLimits limits;
     limits.memo_bytes = memo_bytes;
-    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial},
-                                        limits);
+    return std::make_shared<Vocabulary>(TokenBlock(programs::block_of(programs::tokens())), std::vector<std::uint32_t>{0},
+                                        std::vector<std::uint32_t>{programs::kSpecial}, limits);
 }
 
 bool takes(const Matcher& matcher, std::uint32_t token) {
@@ -78,7 +78,8 @@ void special_tokens() {
     CHECK(text.forced_bytes() == "<|none|>");
     CHECK(!takes(text, programs::kSpecial));
 
-    const auto bare = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{});
+    const auto bare = std::make_shared<Vocabulary>(TokenBlock(programs::block_of(programs::tokens())), std::vector<std::uint32_t>{0},
+                                                   std::vector<std::uint32_t>{});
     bool refused = false;
     try {
         Automaton::compile(bare, programs::special(1));  // an id that is not special

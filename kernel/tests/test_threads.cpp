@@ -55,8 +55,8 @@ void check_rollover(std::span<const Case> cases) {
     VocabularyLimits limits;
     limits.store_bytes = 1 << 17;  // a few constraints fill it
     limits.memo_bytes = 1 << 18;
-    const auto vocabulary =
-        std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
+    const auto vocabulary = std::make_shared<Vocabulary>(TokenBlock(programs::block_of(programs::tokens())), std::vector<std::uint32_t>{0},
+                                                         std::vector<std::uint32_t>{}, limits);
     const auto masks = [&](const Case& one) {
         Matcher matcher(Automaton::compile(vocabulary, one.program));
         std::vector<std::uint32_t> all, row(vocabulary->words());
@@ -100,7 +100,8 @@ void check_rollover(std::span<const Case> cases) {
 
 int main(int argc, char** argv) {
     check::begin(argc, argv);
-    const auto vocabulary = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{});
+    const auto vocabulary = std::make_shared<Vocabulary>(TokenBlock(programs::block_of(programs::tokens())), std::vector<std::uint32_t>{0},
+                                                         std::vector<std::uint32_t>{});
     const Case cases[] = {{programs::tree(false, true), "{ \"kids\":[{\"name\":\"x\"}] , \"name\":\"y\" }"},
                           {programs::demands(false), "{ \"ab\":\"b\", \"a\" : \"ca\",\"name\":\"\"}"},
                           {programs::calls(0), "abb[cbab[a]]bab[b]"},

@@ -37,8 +37,8 @@ constexpr int kRounds = 30;
 std::shared_ptr<const Vocabulary> vocabulary(std::size_t store_bytes = 512u << 20) {
     VocabularyLimits limits;
     limits.store_bytes = store_bytes;
-    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial},
-                                        limits);
+    return std::make_shared<Vocabulary>(TokenBlock(programs::block_of(programs::tokens())), std::vector<std::uint32_t>{0},
+                                        std::vector<std::uint32_t>{programs::kSpecial}, limits);
 }
 
 // Practically endless work, up to the limit: ~((~([bc]{0,75}){2,5}){0,35}).
@@ -307,14 +307,14 @@ void states_are_bounded() {
     limits.max_states = kMaxExprs + 1;
     bool refused = false;
     try {
-        (void)Vocabulary(programs::tokens(), {0}, {}, limits);
+        (void)Vocabulary(TokenBlock(programs::block_of(programs::tokens())), {0}, {}, limits);
     } catch (const Error& error) {
         refused = error.kind == ErrorKind::argument;
     }
     CHECK(refused);
     CHECK_THROWS(ExprPool(ExprLimits{.max_exprs = kMaxExprs + 1}), Error);
     limits.max_states = kMaxExprs;
-    CHECK(Vocabulary(programs::tokens(), {0}, {}, limits).size() > 0);
+    CHECK(Vocabulary(TokenBlock(programs::block_of(programs::tokens())), {0}, {}, limits).size() > 0);
 }
 
 // The results of warm-up depend only on the allowed work.

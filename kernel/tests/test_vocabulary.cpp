@@ -15,19 +15,13 @@ namespace {
 using Ids = std::vector<std::uint32_t>;
 using File = std::vector<std::uint64_t>;
 
-std::string block_of(const std::vector<std::string>& tokens) {
-    TokenBlockWriter made(tokens.size());
-    for (const std::string& token : tokens) made.add(token);
-    return made.take();
-}
-
 std::shared_ptr<Vocabulary> read(const std::string& block, const std::shared_ptr<const File>& file) {
     return std::make_shared<Vocabulary>(TokenBlock(block), Ids{0}, Ids{}, *file, file);
 }
 
 void blocks() {
     const std::vector<std::string> tokens{"", "a", std::string(254, 'b'), std::string(255, 'c'), std::string(70'000, 'd'), ""};
-    const std::string block = block_of(tokens);
+    const std::string block = programs::block_of(tokens);
     const TokenBlock found(block);
     for (std::uint32_t id = 0; id < tokens.size(); ++id) CHECK(found.view()[id] == tokens[id]);
     CHECK(found.view().size() == tokens.size());
@@ -73,7 +67,7 @@ void walk(const std::shared_ptr<const Vocabulary>& vocabulary) {
 }
 
 void damage() {
-    const std::string block = block_of(programs::tokens());
+    const std::string block = programs::block_of(programs::tokens());
     const auto made = std::make_shared<Vocabulary>(TokenBlock(block), Ids{0}, Ids{});
     const auto whole = std::make_shared<const File>(made->file());
     CHECK(read(block, whole)->file() == *whole);
@@ -103,7 +97,7 @@ void damage() {
     CHECK_THROWS(read(block, longer), Error);
     std::vector<std::string> fewer = programs::tokens();
     fewer.pop_back();
-    CHECK_THROWS(read(block_of(fewer), whole), Error);
+    CHECK_THROWS(read(programs::block_of(fewer), whole), Error);
 }
 
 }  // namespace

@@ -11,12 +11,6 @@ namespace guideway {
 
 namespace {
 
-std::string block_of(const std::vector<std::string>& tokens) {
-    TokenBlockWriter made(tokens.size());
-    for (const std::string& token : tokens) made.add(token);
-    return made.take();
-}
-
 // The tokens that contain this byte.
 std::vector<std::uint32_t> holders_of(std::uint8_t byte, const TokenBlock& tokens) {
     std::vector<std::uint32_t> found;
@@ -94,9 +88,6 @@ TokenTable::TokenTable(TokenBlock tokens, std::vector<std::uint32_t> eos, const 
     subtrees_ = std::make_unique<SubtreeAlphabets>(trie_);
     plain_tokens_ = std::make_unique<PlainTokens>(*this);
 }
-
-TokenTable::TokenTable(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special)
-    : TokenTable(TokenBlock(block_of(tokens)), std::move(eos), special) {}
 
 bool TokenTable::is_eos(std::uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }
 

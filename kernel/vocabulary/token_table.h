@@ -29,7 +29,6 @@ class TokenTable {
 public:
     // Throws Error(argument) for ids out of range or tokens longer than 60,000 bytes.
     TokenTable(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special);
-    TokenTable(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special);
     // The same from a result of `file()` for an equal table, in this process or another of the same byte order, instead
     // of building the tables. The file is not copied; `owner` keeps it alive. Throws Error(argument) if it belongs to other
     // tokens or is malformed.
