@@ -25,6 +25,7 @@
 namespace guideway {
 
 inline constexpr std::uint32_t kNoTokens = 0xffffffff;
+enum class AutomatonId : std::uint32_t {};  // an automaton of a store
 
 // The key of a cached result: a suffix trie (suffix_tries.h), a component and its state. `variant` of an object or
 // array: its register; 0 (key indexes) or kAnyRegister (summaries) where the result holds for all registers. `variant` of a

@@ -12,28 +12,29 @@ MaskEngine::MaskEngine(const TokenTable& vocabulary, std::size_t budget, const T
     : budget_(budget), fuel_(work), results_(vocabulary, tuning, work, *this), summaries_(results_), punctuation_(results_),
       builder_(results_, summaries_, punctuation_), empty_idle_above_(budget / kCacheShareDivisor) {}
 
-std::uint32_t MaskEngine::next_automaton() {
-    if (free_numbers_.empty()) {
+AutomatonId MaskEngine::next_automaton() {
+    if (free_ids_.empty()) {
+        const AutomatonId added = caches_.next();
         caches_.push_back(nullptr);
-        free_numbers_.reserve(caches_.capacity());  // so that `remove_automaton` allocates no memory
-        free_numbers_.push_back(static_cast<std::uint32_t>(caches_.size() - 1));
+        free_ids_.reserve(caches_.capacity());  // so that `remove_automaton` allocates no memory
+        free_ids_.push_back(added);
     }
-    const std::uint32_t number = free_numbers_.back();
-    caches_[number] = std::make_unique<AutomatonCache>();
-    free_numbers_.pop_back();
-    return number;
+    const AutomatonId id = free_ids_.back();
+    caches_[id] = std::make_unique<AutomatonCache>();
+    free_ids_.pop_back();
+    return id;
 }
 
 // The token sets of its masks are kept until `drop_before` or `clear`.
-void MaskEngine::remove_automaton(std::uint32_t automaton) noexcept {
+void MaskEngine::remove_automaton(AutomatonId automaton) noexcept {
     cache_bytes_ -= caches_[automaton]->counted_bytes;
     caches_[automaton].reset();
     current_cache_ = nullptr;
-    free_numbers_.push_back(automaton);
+    free_ids_.push_back(automaton);
 }
 
 // Memory is released before a mask is computed. The caches of this automaton are emptied only with those of all others.
-void MaskEngine::begin_use(std::uint32_t automaton) {
+void MaskEngine::begin_use(AutomatonId automaton) {
     if (current_cache_) recount_bytes(*current_cache_);  // an error may have left it uncounted
     current_cache_ = caches_[automaton].get();
     current_cache_->touch(++automaton_clock_);
@@ -47,7 +48,7 @@ void MaskEngine::recount_bytes(AutomatonCache& cache) {
     cache.counted_bytes = now;
 }
 
-void MaskEngine::recount_bytes(std::uint32_t automaton) { recount_bytes(*caches_[automaton]); }
+void MaskEngine::recount_bytes(AutomatonId automaton) { recount_bytes(*caches_[automaton]); }
 
 // Empties the caches of idle automata, the least recently used first, until those of all automata have at most `most` bytes.
 void MaskEngine::empty_idle_caches(std::size_t most) {
@@ -115,7 +116,7 @@ MaskEngine::Mask* MaskEngine::find(const Machine& machine, const AutomatonCache&
     return known && known->run != kNoTokens ? known : nullptr;
 }
 
-std::optional<bool> MaskEngine::fill_known(std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row) const {
+std::optional<bool> MaskEngine::fill_known(AutomatonId automaton, const StateSet& state_set, std::span<std::uint32_t> row) const {
     const AutomatonCache& from = *caches_[automaton];
     const auto masks = from.masks_of(state_set);
     if (masks.empty()) return std::nullopt;
@@ -127,13 +128,13 @@ std::optional<bool> MaskEngine::fill_known(std::uint32_t automaton, const StateS
     return accepting;
 }
 
-std::optional<bool> MaskEngine::accepting_known(std::uint32_t automaton, const StateSet& state_set) const {
+std::optional<bool> MaskEngine::accepting_known(AutomatonId automaton, const StateSet& state_set) const {
     const auto masks = caches_[automaton]->masks_of(state_set);
     if (masks.empty()) return std::nullopt;
     return std::any_of(masks.begin(), masks.end(), [](const Mask* one) { return one->accepting; });
 }
 
-bool MaskEngine::fill(Machine& machine, std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row) {
+bool MaskEngine::fill(Machine& machine, AutomatonId automaton, const StateSet& state_set, std::span<std::uint32_t> row) {
     if (const auto known = fill_known(automaton, state_set, row)) return *known;
     begin_use(automaton);
     bool accepting = false;

@@ -70,31 +70,31 @@ public:
 
     // Writes the legal tokens of a state set to the row (ceil(V/32) words); true: the text may end here. `automaton` is the
     // number of the machine's automaton (`next_automaton`).
-    bool fill(Machine& machine, std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row);
+    bool fill(Machine& machine, AutomatonId automaton, const StateSet& state_set, std::span<std::uint32_t> row);
     // The same, if all of it is cached; else nothing.
-    std::optional<bool> fill_known(std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row) const;
+    std::optional<bool> fill_known(AutomatonId automaton, const StateSet& state_set, std::span<std::uint32_t> row) const;
     // What `fill_known` would return, without writing.
-    std::optional<bool> accepting_known(std::uint32_t automaton, const StateSet& state_set) const;
+    std::optional<bool> accepting_known(AutomatonId automaton, const StateSet& state_set) const;
     // Numbers of components in the keys of cached results.
     ComponentIds& ids() { return results_.ids(); }
     std::size_t punctuation_leaves() const { return punctuation_.size(); }
     // Bytes of the numbers of components and automata. They are not freed before the store is.
-    std::size_t kept_bytes() const { return results_.ids().leaves() * 80 + caches_.capacity() * sizeof(caches_[0]); }
+    std::size_t kept_bytes() const { return results_.ids().leaves() * 80 + caches_.capacity() * sizeof *caches_.data(); }
     const SelfLoops* loops(ExprPool& pool, ExprId state) { return results_.loops(pool, state); }
     // A number for an automaton, valid until `remove_automaton`.
-    std::uint32_t next_automaton();
+    AutomatonId next_automaton();
     // The reference is valid until `remove_automaton`. The contents are released while the automaton is idle.
-    AutomatonCache& cache_of(std::uint32_t automaton) { return *caches_[automaton]; }
-    void remove_automaton(std::uint32_t automaton) noexcept;
+    AutomatonCache& cache_of(AutomatonId automaton) { return *caches_[automaton]; }
+    void remove_automaton(AutomatonId automaton) noexcept;
     // Counts the bytes of its caches again, after something was added.
-    void recount_bytes(std::uint32_t automaton);
+    void recount_bytes(AutomatonId automaton);
     // Computes the runs of leaves, except sets of texts, at their start and after the opening quote, up to a limit on work
     // (some tenths of a millisecond). Throws Error(limit) if a single run takes ten times as much.
-    void warm_up_leaves(Machine& machine, std::uint32_t automaton);
+    void warm_up_leaves(Machine& machine, AutomatonId automaton);
     // Precomputes with about `work` units: the masks of the first configurations; where stacks are shared, the vocabulary's result in the
     // rest of each sequence; the runs of the states of leaves, the nearest to the start first. Results do not depend on how much is
     // precomputed, only speed.
-    void warm_up(Machine& machine, std::uint32_t automaton, std::uint64_t work);
+    void warm_up(Machine& machine, AutomatonId automaton, std::uint64_t work);
     void clear();
     std::size_t bytes() const { return cache_bytes_ + results_.bytes(); }
     std::size_t hits() const { return results_.counters.hits.load(std::memory_order_relaxed); }
@@ -108,7 +108,7 @@ private:
 
     void trim();
     void drop_before(std::uint32_t time);
-    void begin_use(std::uint32_t automaton);
+    void begin_use(AutomatonId automaton);
     void empty_idle_caches(std::size_t most);
     void empty_caches();
     void recount_bytes(AutomatonCache& cache);
@@ -128,9 +128,9 @@ private:
     FrameSummaries summaries_;
     PunctuationLeaves punctuation_;
     MaskBuilder builder_;
-    std::vector<std::unique_ptr<AutomatonCache>> caches_;  // by number of automaton
-    std::vector<std::uint32_t> free_numbers_;              // of deleted automata
-    AutomatonCache* current_cache_ = nullptr;              // of the automaton that masks are computed for
+    IdVector<AutomatonId, std::unique_ptr<AutomatonCache>> caches_;
+    std::vector<AutomatonId> free_ids_;        // of deleted automata
+    AutomatonCache* current_cache_ = nullptr;  // of the automaton that masks are computed for
     // The clock of AutomatonCache::last_use: a tick for each mask of a state set that was not cached, `warm_up` and `warm_up_leaves`.
     std::uint64_t automaton_clock_ = 0;
     std::size_t empty_idle_above_;  // bytes in the caches of automata, above which some are emptied

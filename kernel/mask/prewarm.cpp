@@ -19,7 +19,7 @@ constexpr std::uint64_t kStateWork = 200;      // for a state, whose run may be 
 // costs a look-up. States after an opening quote are first: each string passes through one, but a mask begins at the start of a
 // string only where the token before it ends before the quote. Sets of texts are left out: their walks visit the nodes of these
 // texts only.
-void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
+void MaskEngine::warm_up_leaves(Machine& machine, AutomatonId automaton) {
     begin_use(automaton);
     ExprPool& pool = machine.pool();
     fuel_.within(kMost, [&] {
@@ -38,7 +38,7 @@ void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
     recount_bytes(*current_cache_);
 }
 
-void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_t work) {
+void MaskEngine::warm_up(Machine& machine, AutomatonId automaton, std::uint64_t work) {
     begin_use(automaton);
     builder_.begin(*current_cache_);
     const std::uint64_t before = fuel_.left();

@@ -109,11 +109,11 @@ std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Sto
     auto components = analyse(std::move(program), store->pool);
     for (AnalysedNode& c : components) c.id = store->engine.ids().of(c);
     made->nodes_ = components.size();
-    store->retired.each([&](std::uint32_t number) { store->engine.remove_automaton(number); });
-    made->retire_entry_ = std::make_unique<RetireList::Number>();
-    made->number_ = made->retire_entry_->number = store->engine.next_automaton();
+    store->retired.each([&](AutomatonId id) { store->engine.remove_automaton(id); });
+    made->retire_entry_ = std::make_unique<RetireList::Entry>();
+    made->id_ = made->retire_entry_->id = store->engine.next_automaton();
     made->store_ = store;
-    AutomatonCache& cache = store->engine.cache_of(made->number_);
+    AutomatonCache& cache = store->engine.cache_of(made->id_);
     made->machine_ = std::make_unique<Machine>(AnalysedNodes(std::move(components), &store->leaves), root, store->pool, cache.machine);
     made->state_sets_.emplace(cache.state_sets);
     made->warm_up_first();
@@ -160,9 +160,9 @@ void Automaton::warm_up_first() const {
     try {
         if (nodes_ >= kLarge) {
             std::vector<std::uint32_t> row(vocabulary_->words());
-            store_->engine.fill(*machine_, number_, start(), row);
+            store_->engine.fill(*machine_, id_, start(), row);
         }
-        store_->engine.warm_up_leaves(*machine_, number_);
+        store_->engine.warm_up_leaves(*machine_, id_);
     } catch (const Error&) {  // it is thrown again by a mask that needs the result
     }
 }
@@ -183,7 +183,7 @@ void Automaton::warm_up(std::uint64_t work) const {
                 ~Spent() { work -= std::min(work, std::max<std::uint64_t>(before - all.left(), 1)); }
             };
             const Spent spent{all, before, work};
-            store_->engine.warm_up(*machine_, number_, work);
+            store_->engine.warm_up(*machine_, id_, work);
             return;
         } catch (const Error&) {  // of a run that perhaps no text needs
             return;

@@ -14,8 +14,7 @@ namespace guideway {
 
 class Completions {
 public:
-    // `automaton`: its number in the mask engine (`MaskEngine::next_automaton`).
-    Completions(const TokenTable& vocabulary, Machine& machine, MaskEngine& engine, std::uint32_t automaton)
+    Completions(const TokenTable& vocabulary, Machine& machine, MaskEngine& engine, AutomatonId automaton)
         : vocabulary_(vocabulary), machine_(machine), engine_(engine), automaton_(automaton) {}
 
     // A shortest completion. Throws Error(limit) if it is too long.
@@ -37,7 +36,7 @@ private:
     const TokenTable& vocabulary_;
     Machine& machine_;
     MaskEngine& engine_;
-    std::uint32_t automaton_;
+    AutomatonId automaton_;
 };
 
 }  // namespace guideway

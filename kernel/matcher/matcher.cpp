@@ -60,13 +60,11 @@ bool Matcher::accepting(std::span<const Config> configs) const {
 }
 
 Completions Matcher::completions() const {
-    return {*automaton_->vocabulary_, *automaton_->machine_, automaton_->store_->engine, automaton_->number_};
+    return {*automaton_->vocabulary_, *automaton_->machine_, automaton_->store_->engine, automaton_->id_};
 }
 
 // Needs the shared lock. Whether the text may end, if the mask is cached.
-std::optional<bool> Matcher::accepting_known() const {
-    return automaton_->store_->engine.accepting_known(automaton_->number_, history_.now());
-}
+std::optional<bool> Matcher::accepting_known() const { return automaton_->store_->engine.accepting_known(automaton_->id_, history_.now()); }
 
 bool Matcher::is_accepting() const {
     if (finished_) return false;
@@ -106,7 +104,7 @@ std::uint32_t Matcher::checked(std::int64_t id) const {
 }
 
 void Matcher::fill_locked(const StateSet& state_set, std::span<std::uint32_t> row) const {
-    if (automaton_->store_->engine.fill(*automaton_->machine_, automaton_->number_, state_set, row)) add_ends(row);
+    if (automaton_->store_->engine.fill(*automaton_->machine_, automaton_->id_, state_set, row)) add_ends(row);
 }
 
 void Matcher::add_ends(std::span<std::uint32_t> row) const {
@@ -126,7 +124,7 @@ void Matcher::fill(std::span<std::uint32_t> row) const {
 }
 
 bool Matcher::fill_known(const StateSet& state_set, std::span<std::uint32_t> row) const {
-    const auto may_end = automaton_->store_->engine.fill_known(automaton_->number_, state_set, row);
+    const auto may_end = automaton_->store_->engine.fill_known(automaton_->id_, state_set, row);
     if (may_end && *may_end) add_ends(row);
     return may_end.has_value();
 }
@@ -308,7 +306,7 @@ Matcher::MaskId Matcher::mask_id() const {
         auto& memo = automaton_->cache().mask_ids;
         if (memo.size() > kMaxRemembered) memo.clear();
         memo.emplace(state_set(), made);
-        automaton_->store_->engine.recount_bytes(automaton_->number_);
+        automaton_->store_->engine.recount_bytes(automaton_->id_);
     });
     return made;
 }
@@ -368,7 +366,8 @@ std::vector<std::uint32_t> Matcher::forced_tokens() const {
     const std::string forced = locked([&] { return completions().forced(history_.now()); });
     std::vector<std::uint32_t> tokens;
     for (std::size_t at = 0; at < forced.size();) {
-        std::uint32_t node = vocabulary.trie().child(0, static_cast<std::uint8_t>(forced[at])), best = kInfinite;
+        std::uint32_t node = vocabulary.trie().child(0, static_cast<std::uint8_t>(forced[at]));
+        std::optional<std::uint32_t> best;
         std::size_t best_end = at, reached = at;
         while (node) {
             ++reached;
@@ -380,8 +379,8 @@ std::vector<std::uint32_t> Matcher::forced_tokens() const {
             node = vocabulary.trie().child(node, static_cast<std::uint8_t>(forced[reached]));
         }
         const bool could_be_longer = node && reached == forced.size() && vocabulary.trie().end[node] > node + 1;
-        if (best == kInfinite || could_be_longer) break;
-        tokens.push_back(best);
+        if (!best || could_be_longer) break;
+        tokens.push_back(*best);
         at = best_end;
     }
     return tokens;
@@ -421,7 +420,7 @@ std::uint32_t Matcher::needed() const {
     if (const auto* known = memo.find(id)) return *known;
     const std::uint32_t found = completions().tokens(now());
     memo.keep(id, found);
-    automaton_->store_->engine.recount_bytes(automaton_->number_);
+    automaton_->store_->engine.recount_bytes(automaton_->id_);
     return found;
 }
 
@@ -458,7 +457,7 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
     if (before - work.left() > kFewUnits && sum(worst, 1) > left) cache.within.keep(budget_key(id, left), {row.begin(), row.end()});
     if (is_large(history_.now())) cache.large_worst.keep(id, worst);
     else cache.worst.keep(std::move(configs), worst);
-    automaton_->store_->engine.recount_bytes(automaton_->number_);
+    automaton_->store_->engine.recount_bytes(automaton_->id_);
     return {.fits = true, .is_whole = sum(worst, 1) <= left};
 }
 

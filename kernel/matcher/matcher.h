@@ -81,12 +81,12 @@ private:
     PackedProgram program_;
     mutable std::shared_ptr<CurrentAutomaton> apart_;       // the result of `apart`; under the vocabulary's lock
     mutable std::atomic<const StateSet*> start_ = nullptr;  // null: not computed yet
-    AutomatonCache& cache() const { return store_->engine.cache_of(number_); }
+    AutomatonCache& cache() const { return store_->engine.cache_of(id_); }
     bool is_apart_ = false;
     std::size_t nodes_ = 0;
     std::size_t first_bytes_ = 0;  // bytes of the store's expressions directly after compilation
-    std::uint32_t number_ = 0;     // of its `AutomatonCache` in the store
-    std::unique_ptr<RetireList::Number> retire_entry_;
+    AutomatonId id_{};
+    std::unique_ptr<RetireList::Entry> retire_entry_;
     mutable std::optional<StateSetTable> state_sets_;  // that matchers have reached; it grows under the store's lock
 };
 

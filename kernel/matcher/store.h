@@ -26,34 +26,34 @@ struct VocabularyLimits {
     Tuning tuning{};
 };
 
-// Numbers of deleted automata, until a thread that holds the store's lock releases their caches. An automaton can be deleted on
+// Ids of deleted automata, until a thread that holds the store's lock releases their caches. An automaton can be deleted on
 // any thread, while another holds that lock for a long time, or in a process that was forked meanwhile.
 class RetireList {
 public:
-    struct Number {
-        std::uint32_t number;
-        Number* next = nullptr;
+    struct Entry {
+        AutomatonId id{};
+        Entry* next = nullptr;
     };
     RetireList() = default;
     RetireList(const RetireList&) = delete;
     RetireList& operator=(const RetireList&) = delete;
     ~RetireList() {
-        each([](std::uint32_t) {});
+        each([](AutomatonId) {});
     }
-    void add(std::unique_ptr<Number> added) noexcept {
-        Number* const one = added.release();
+    void add(std::unique_ptr<Entry> added) noexcept {
+        Entry* const one = added.release();
         one->next = last_.load(std::memory_order_relaxed);
         while (!last_.compare_exchange_weak(one->next, one, std::memory_order_release, std::memory_order_relaxed)) {
         }
     }
-    // Calls f(number) for each number and removes it.
+    // Calls f(id) for each id and removes it.
     template <class F>
     void each(F&& f) {
-        for (std::unique_ptr<Number> one(last_.exchange(nullptr, std::memory_order_acquire)); one; one.reset(one->next)) f(one->number);
+        for (std::unique_ptr<Entry> one(last_.exchange(nullptr, std::memory_order_acquire)); one; one.reset(one->next)) f(one->id);
     }
 
 private:
-    std::atomic<Number*> last_ = nullptr;
+    std::atomic<Entry*> last_ = nullptr;
 };
 
 struct Store {

@@ -12,7 +12,7 @@
 
 namespace guideway {
 
-inline constexpr char32_t kLastCharacter = 0x10ffff;
+inline constexpr char32_t kLastCharacter = 0x10ffff, kNoCharacter = 0xffffffff;
 inline bool is_character(char32_t c) { return c <= kLastCharacter && (c < 0xd800 || c >= 0xe000); }  // not a surrogate
 
 // Whether a byte between characters is a character by itself, in all spellings.
@@ -20,7 +20,7 @@ inline bool is_whole_character(std::uint8_t byte) { return byte < 0x80 && !must_
 
 struct CharacterRead {  // the result of a byte: another part, or a character, or neither (the byte is not legal)
     DecoderState part = kBetween;
-    char32_t character = 0xffffffff;
+    char32_t character = kNoCharacter;
 };
 CharacterRead read_character(Encoding spelling, DecoderState part, std::uint8_t byte);
 // Sets at most two spans that contain all characters that a part may become, and perhaps others. Returns their number.
