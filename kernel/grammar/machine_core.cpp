@@ -9,7 +9,7 @@
 namespace guideway {
 
 const AnalysedNode* SharedLeaves::keep(AnalysedNode&& leaf) {
-    const std::uint64_t hash = mix(std::uint64_t{leaf.id} << 32 | raw(leaf.expr), leaf.cost);
+    const std::uint64_t hash = mix(std::uint64_t{raw(leaf.id)} << 32 | raw(leaf.expr), leaf.cost);
     const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) {
         const AnalysedNode& c = kept_[id];
         return c.id == leaf.id && c.expr == leaf.expr && c.cost == leaf.cost && c.nullable == leaf.nullable && c.first == leaf.first &&

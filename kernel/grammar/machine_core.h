@@ -130,15 +130,16 @@ struct EntrySuffixCost {
     std::uint32_t required_cost = 0;                 // of all required ones from here on, each with a comma
 };
 
+enum class ComponentId : std::uint32_t {};  // in the keys of cached results (mask/leaf_results.h)
+
 // A grammar node with the results of `analyse`.
 struct AnalysedNode : Node {
     std::uint32_t cost = kInfinite;  // bytes of a shortest text; kInfinite: there is none
     bool nullable = false;
     ByteSet first, follow;
     ByteSet alphabet;  // object, array: bytes that its configurations can continue with, except inside fixed keys
-    // Its number in the keys of cached results (ComponentIds). Leaves with equal follow bytes share one, since the state is in the
-    // key too; each other node has its own.
-    std::uint32_t id = 0;
+    // Leaves with equal follow bytes share one, since the state is in the key too; each other node has its own.
+    ComponentId id{};
     // Object, array: the register is a position, bits or a count, not a record. Object: it has no open keys, no bounds and no demands,
     // and is ordered or has at most 32 properties. Array: it has neither unique items nor counters.
     bool direct = false;

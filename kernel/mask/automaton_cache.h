@@ -33,12 +33,14 @@ enum class AutomatonId : std::uint32_t {};  // an automaton of a store
 // leaf_results.h), else 0. The text that a leaf has read is not in the key: tokens that depend on it are
 // `context_dependent`.
 struct ResultKey {
-    std::uint32_t trie, component, state, variant;
+    std::uint32_t trie;
+    ComponentId component;
+    std::uint32_t state, variant;
     friend bool operator==(const ResultKey&, const ResultKey&) = default;
 };
 struct ResultKeyHash {
     std::size_t operator()(const ResultKey& k) const {
-        return static_cast<std::size_t>(mix(std::uint64_t{k.trie} << 32 | k.component, std::uint64_t{k.state} << 32 | k.variant));
+        return static_cast<std::size_t>(mix(std::uint64_t{k.trie} << 32 | raw(k.component), std::uint64_t{k.state} << 32 | k.variant));
     }
 };
 

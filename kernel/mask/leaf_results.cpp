@@ -26,19 +26,19 @@ std::uint32_t count_of(std::span<const TokenRange> places) {
 
 }  // namespace
 
-std::uint32_t ComponentIds::of(const AnalysedNode& component) {
+ComponentId ComponentIds::of(const AnalysedNode& component) {
     return component.kind == NodeKind::leaf ? of_leaf(component.follow) : next();
 }
 
 // Ids are not reused: a key of the memo may contain one.
-std::uint32_t ComponentIds::next() {
-    if (next_ == kInfinite)
+ComponentId ComponentIds::next() {
+    if (next_ == kLast)
         throw Error(ErrorKind::limit,
                     "the vocabulary has numbered as many grammar nodes as 32 bits can name; compile with a new vocabulary");
-    return next_++;
+    return ComponentId{next_++};
 }
 
-std::uint32_t ComponentIds::of_leaf(const ByteSet& follow) {
+ComponentId ComponentIds::of_leaf(const ByteSet& follow) {
     if (const auto known = leaves_.find(follow); known != leaves_.end()) return known->second;
     return leaves_.emplace(follow, next()).first->second;
 }
@@ -108,8 +108,7 @@ void LeafResults::clear() {
 }
 
 // The result is stored without a base (as with `bare`), because its tokens are only added to masks.
-const WalkResult& LeafResults::run_shared(ExprPool& pool, std::uint32_t trie, std::uint32_t component, ExprId state,
-                                          const ByteSet& follow) {
+const WalkResult& LeafResults::run_shared(ExprPool& pool, std::uint32_t trie, ComponentId component, ExprId state, const ByteSet& follow) {
     const ResultKey key{trie, component, raw(state), trie == kVocabularyTrie};
     if (Known* known = memo_.find(key)) {
         known->last_use = counters.result_clock;

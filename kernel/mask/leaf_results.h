@@ -38,17 +38,18 @@ struct WalkResult {
 class ComponentIds {
 public:
     // These throw Error(limit) if all ids of 32 bits are used; a vocabulary begins a new store long before.
-    std::uint32_t of(const AnalysedNode& component);
-    std::uint32_t of_leaf(const ByteSet& follow);
-    bool is_short() const { return next_ >= kInfinite / 2; }
+    ComponentId of(const AnalysedNode& component);
+    ComponentId of_leaf(const ByteSet& follow);
+    bool is_short() const { return next_ >= kLast / 2; }
     std::size_t leaves() const { return leaves_.size(); }
     // For tests: the next component that is new has this id.
     void number_from(std::uint32_t id) { next_ = id; }
 
 private:
-    std::uint32_t next();
+    static constexpr std::uint32_t kLast = 0xffffffff;
+    ComponentId next();
 
-    std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaves_;
+    std::unordered_map<ByteSet, ComponentId, ByteSetHash> leaves_;
     std::uint32_t next_ = 0;
 };
 
@@ -80,7 +81,7 @@ public:
     // The result of a trie in the component of a configuration. `bare`: its token set is no delta.
     const WalkResult& run(Machine& machine, std::uint32_t trie, const Config& config, bool bare = false);
     // The same for a leaf that all grammars share. `component`: an id of ids().
-    const WalkResult& run_shared(ExprPool& pool, std::uint32_t trie, std::uint32_t component, ExprId state, const ByteSet& follow);
+    const WalkResult& run_shared(ExprPool& pool, std::uint32_t trie, ComponentId component, ExprId state, const ByteSet& follow);
     // A suffix trie without the tokens that a delta clears.
     std::uint32_t without(std::uint32_t suffix_trie, std::span<const std::uint32_t> cleared);
     // The characters by which a state of a leaf returns to itself, in the vocabulary's trie; null if there are none.

@@ -240,7 +240,7 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
     // The index depends on the object only by its colon, so objects with equal keys share it.
     const Punctuation& punctuation = *machine.component(c.node).punctuation;
     const std::uint32_t colon_begins = byte_at(punctuation.colon, 0) | (punctuation.space ? 0x100u : 0u);
-    const ResultKey key{task.trie, colon_begins, raw(c.state), 0};
+    const ResultKey key{task.trie, ComponentId{colon_begins}, raw(c.state), 0};
     if (const KeyIndex* known = cache_->key_indexes.find(key)) {
         results_.counters.hits.fetch_add(1, std::memory_order_relaxed);
         return *known;

@@ -29,7 +29,7 @@ private:
         std::string text;
         bool spaced;
         ExprId expr;
-        std::vector<std::pair<ByteSet, std::uint32_t>> ids;
+        std::vector<std::pair<ByteSet, ComponentId>> ids;
     };
     // Maximum number of leaves, and of sets of bytes that follow one. All leaves, or all sets of a leaf, are dropped when it is reached.
     static constexpr std::size_t kMostMarks = 64, kMostFollows = 64;
