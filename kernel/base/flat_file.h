@@ -14,18 +14,14 @@ namespace guideway {
 
 class FlatWriter {
 public:
-    template <class T>
-    void put(const T* values, std::size_t count) {
-        static_assert(std::is_trivially_copyable_v<T>);
-        words_.push_back(count);
-        const std::size_t at = words_.size(), bytes = count * sizeof(T);
-        words_.resize(at + (bytes + 7) / 8);
-        if (bytes && bytes <= (words_.size() - at) * 8)
-            std::memcpy(words_.data() + at, values, bytes);  // the second condition is always true: without it, the compiler warns
-    }
     template <class Array>
     void put(const Array& values) {
-        put(values.data(), values.size());
+        static_assert(std::is_trivially_copyable_v<typename Array::value_type>);
+        words_.push_back(values.size());
+        const std::size_t at = words_.size(), bytes = values.size() * sizeof values[0];
+        words_.resize(at + (bytes + 7) / 8);
+        if (bytes && bytes <= (words_.size() - at) * 8)
+            std::memcpy(words_.data() + at, values.data(), bytes);  // the second condition is always true: without it, the compiler warns
     }
     std::vector<std::uint64_t> take() { return std::move(words_); }
 

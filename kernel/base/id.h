@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <ranges>
 #include <type_traits>
 #include <vector>
 
@@ -23,6 +22,27 @@ Id next_id(const Container& items) {
     return Id{static_cast<std::uint32_t>(items.size())};
 }
 
+// Consecutive ids, in rising or falling order.
+template <class Id>
+class IdRange {
+public:
+    struct Iterator {
+        std::uint32_t number, step;
+        Id operator*() const { return Id{number}; }
+        Iterator& operator++() {
+            number += step;
+            return *this;
+        }
+        bool operator==(const Iterator&) const = default;
+    };
+    IdRange(std::uint32_t first, std::uint32_t last, std::uint32_t step) : begin_{first, step}, end_{last, step} {}
+    Iterator begin() const { return begin_; }
+    Iterator end() const { return end_; }
+
+private:
+    Iterator begin_, end_;
+};
+
 // A vector of items that are numbered by ids.
 template <class Id, class T, class Allocator = std::allocator<T>>
 class IdVector : public std::vector<T, Allocator> {
@@ -33,9 +53,8 @@ public:
     decltype(auto) operator[](Id id) { return Base::operator[](raw(id)); }
     decltype(auto) operator[](Id id) const { return Base::operator[](raw(id)); }
     Id next() const { return next_id<Id>(*this); }  // of the next item
-    auto ids() const {
-        return std::views::iota(std::uint32_t{0}, raw(next())) | std::views::transform([](std::uint32_t i) { return Id{i}; });
-    }
+    IdRange<Id> ids() const { return {0, raw(next()), 1}; }
+    IdRange<Id> ids_backwards() const { return {raw(next()) - 1, 0xffffffff, 0xffffffff}; }  // steps of -1
 };
 
 }  // namespace guideway

@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -361,15 +360,14 @@ private:
         std::uint32_t total = 0;
         for (std::uint32_t& from : users_from_) from = total += from;
         users_.resize(total);
-        for (const NodeId i : std::views::reverse(nodes_.ids()))
-            each_child(nodes_[i], [&](NodeId child) { users_[--users_from_[raw(child)]] = i; });
+        for (const NodeId i : nodes_.ids_backwards()) each_child(nodes_[i], [&](NodeId child) { users_[--users_from_[raw(child)]] = i; });
     }
 
     // Computes a fixed point: applies `change` to all nodes, and again to the users of each changed node.
     template <class F>
     void settle(F&& change) {
         Queue work(nodes_.size());
-        for (const NodeId i : std::views::reverse(nodes_.ids())) work.add(i);
+        for (const NodeId i : nodes_.ids_backwards()) work.add(i);
         while (!work.empty()) {
             const NodeId i = work.take();
             pool_.fuel().spend(kNodeWork + nodes_[i].entries.size() + nodes_[i].parts.size());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <ranges>
 #include <utility>
 
 #include "guideway/base/error.h"
@@ -111,7 +110,7 @@ public:
         for (unsigned pass = 0; changed && pass < kMaxPasses && values_[root] != kInfinite; ++pass) {
             changed = false;
             pool_.fuel().spend(nodes_.size());
-            for (const NodeId i : std::views::reverse(nodes_.ids())) {  // most nodes are before the nodes inside them
+            for (const NodeId i : nodes_.ids_backwards()) {  // most nodes are before the nodes inside them
                 const AnalysedNode& c = nodes_[i];
                 if (values_[i] == kInfinite || c.cost == kInfinite || (c.kind == NodeKind::leaf && values_[i])) continue;
                 const std::uint32_t now = std::max({values_[i], std::uint32_t{1}, count(c)});

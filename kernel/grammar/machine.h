@@ -94,7 +94,7 @@ public:
     int best_byte(const Configs& configs);
 
     const AnalysedNode& component(NodeId node) const { return core_.components[node]; }
-    auto nodes() const { return core_.components.ids(); }
+    const AnalysedNodes& components() const { return core_.components; }
     // Sets the ids of the components that it owns (`AnalysedNode::id`) at the first call: f(component) -> id.
     template <class F>
     void set_ids(F&& f) {

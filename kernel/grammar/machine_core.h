@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "guideway/base/dcheck.h"
+#include "guideway/base/flat_map.h"
 #include "guideway/base/intern_table.h"
 #include "guideway/base/page_arena.h"
 #include "guideway/grammar/completion_cost.h"
@@ -90,34 +91,18 @@ inline constexpr FrameId kBottom{0};           // the frame below all frames
 class VisitedSet {
 public:
     // In the first `kFew` calls: false, and nothing is stored. After that: stores c, and returns whether it was stored already.
-    bool repeats(const Config& c) { return ++count_ > kFew && !add(c); }
+    bool repeats(const Config& c) {
+        if (++count_ <= kFew) return false;
+        if (visited_.find(c)) return true;
+        visited_.add(c, true);
+        return false;
+    }
 
 private:
     static constexpr std::size_t kFew = 64;
-    static constexpr Config kFree{kGssNode, {}, {}, kBottom};  // no configuration has this node
 
-    // Returns false if it was there already.
-    bool add(const Config& c) {
-        if (2 * held_ >= slots_.size()) grow();
-        Config& at = slot(c);
-        if (at == c) return false;
-        at = c;
-        ++held_;
-        return true;
-    }
-    Config& slot(const Config& c) {
-        std::size_t at = ConfigHash{}(c) & (slots_.size() - 1);
-        while (slots_[at] != kFree && slots_[at] != c) at = (at + 1) & (slots_.size() - 1);
-        return slots_[at];
-    }
-    void grow() {
-        const std::vector<Config> before = std::exchange(slots_, std::vector<Config>(slots_.empty() ? kFew : 4 * slots_.size(), kFree));
-        for (const Config& c : before)
-            if (c != kFree) slot(c) = c;
-    }
-
-    std::size_t count_ = 0, held_ = 0;
-    std::vector<Config> slots_;  // a hash table with open addressing; its size is a power of two
+    std::size_t count_ = 0;
+    FlatMap<Config, bool, ConfigHash> visited_;
 };
 
 inline constexpr std::uint32_t kUnknownCost = 0xfffffffe;
@@ -223,7 +208,7 @@ public:
     explicit AnalysedNodes(IdVector<NodeId, AnalysedNode>&& all, SharedLeaves* leaves = nullptr);
     const AnalysedNode& operator[](NodeId id) const { return *at_[id]; }
     std::size_t size() const { return at_.size(); }
-    auto ids() const { return at_.ids(); }
+    IdRange<NodeId> ids() const { return at_.ids(); }
     // Sets the ids of the nodes that it owns: f(component).
     template <class F>
     void set_ids(F&& f) {

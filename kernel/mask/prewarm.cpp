@@ -25,7 +25,7 @@ void MaskEngine::warm_up_leaves(Machine& machine, AutomatonId automaton) {
     fuel_.within(kMost, [&] {
         const std::uint64_t before = fuel_.left();
         for (const bool quoted : {true, false})
-            for (const NodeId n : machine.nodes()) {
+            for (const NodeId n : machine.components().ids()) {
                 const AnalysedNode& c = machine.component(n);
                 if (c.kind != NodeKind::leaf || !pool.emptiness.is_nonempty(c.expr)) continue;
                 if (pool[c.expr].op == Op::strings || pool[after_byte(pool, '"', c.expr)].op == Op::strings) continue;
@@ -48,8 +48,9 @@ void MaskEngine::warm_up(Machine& machine, AutomatonId automaton, std::uint64_t 
     for (const Config& c : first)
         if (!is_over()) mask(machine, c);
     std::vector<Config> leaves;
-    IdVector<NodeId, std::vector<Config>> rests(machine.nodes().size());  // by component: the rests of sequences that begin where it ends
-    for (const NodeId n : machine.nodes()) {
+    IdVector<NodeId, std::vector<Config>> rests(
+        machine.components().size());  // by component: the rests of sequences that begin where it ends
+    for (const NodeId n : machine.components().ids()) {
         const AnalysedNode& c = machine.component(n);
         if (c.kind == NodeKind::leaf && machine.pool().emptiness.is_nonempty(c.expr))
             leaves.push_back(Config::at_leaf(n, c.expr, ReadTexts::kUnknown, kBottom));

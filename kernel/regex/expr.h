@@ -89,6 +89,9 @@ struct Expr {
     explicit Expr(Op kind, First first = {}, Second second = {}, std::uint32_t third = 0)
         : op(kind), operands_{static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(second), third} {}
 
+    // `parts`: of an alternation or intersection; null for others.
+    std::uint64_t hash(const std::vector<ExprId>* parts = nullptr) const;
+
     // The operands of each kind of expression.
     ExprId head() const { return ExprId{operand_of(0, op == Op::concatenation)}; }
     ExprId tail() const { return ExprId{operand_of(1, op == Op::concatenation)}; }
@@ -108,8 +111,6 @@ struct Expr {
     CompositeState composite_state() const { return CompositeState{operand_of(0, op == Op::composite)}; }
     SubstringState substring_state() const { return SubstringState{operand_of(0, op == Op::substring)}; }
     StringNode string_node() const { return StringNode{operand_of(0, op == Op::strings)}; }
-    // `parts`: of an alternation or intersection; null for others.
-    std::uint64_t hash(const std::vector<ExprId>* parts = nullptr) const;
     DecoderState part() const { return DecoderState{operand_of(1, op == Op::strings || op == Op::substring)}; }
 
 private:
