@@ -77,7 +77,7 @@ void check_rollover(std::span<const Case> cases) {
     for (const Case& one : cases) expected.push_back(masks(one));
     std::atomic<int> equal = 0;
     std::atomic<std::size_t> stores = 0;
-    constexpr int kThreads = 4, kRounds = 6;
+    constexpr int kThreads = 4, kRounds = 6, kConstraints = 12;
     std::vector<std::thread> threads;
     for (int i = 0; i < kThreads; ++i)
         threads.emplace_back([&, i] {
@@ -85,8 +85,8 @@ void check_rollover(std::span<const Case> cases) {
             for (int round = 0; round < kRounds; ++round) {
                 const std::size_t which = static_cast<std::size_t>(i + round) % cases.size();
                 if (masks(cases[which]) == expected[which]) ++equal;
-                for (int n = 0; n < 4; ++n)
-                    Automaton::compile(vocabulary, fresh(static_cast<std::uint32_t>((i * kRounds + round) * 4 + n)));
+                for (int n = 0; n < kConstraints; ++n)
+                    Automaton::compile(vocabulary, fresh(static_cast<std::uint32_t>((i * kRounds + round) * kConstraints + n)));
                 if (auto now = vocabulary->store(); now != last) {
                     ++stores;
                     last = std::move(now);
