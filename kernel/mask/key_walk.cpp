@@ -20,7 +20,7 @@ struct KeySink {
     void at(std::uint32_t i, const StringTrie::Step& at, std::uint32_t first) {
         if (x.first_token[i] == x.first_token[i + 1]) return;
         if (at.part == kBetween) return made.places.push_back({first, first + strings.count(at.node), i});
-        strings.each_child(at.node, at.part, [&](StringNode child) {
+        strings.each_child(at.node, at.part, [&](char32_t, StringNode child) {
             const std::uint32_t from = first + strings.texts_before(at.node, child);
             made.places.push_back({from, from + strings.count(child), i});
         });

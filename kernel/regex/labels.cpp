@@ -39,8 +39,9 @@ const std::vector<LabelDistance>& Labels::reachable(ExprId e) {
                 if (exprs_.strings().end(node) != kNone) work.push_back({exprs_.strings().end(node), distance, further});
             };
             auto add_children = [&](StringNode node, DecoderState part, std::uint32_t distance) {
-                exprs_.strings().each_child_and_rest(
-                    node, part, [&](StringNode child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
+                const Encoding spelling = exprs_.strings().spelling(node);
+                exprs_.strings().each_child(
+                    node, part, [&](char32_t c, StringNode child) { nodes.emplace_back(child, distance + bytes_left(spelling, part, c)); });
             };
             if (expr.part() == kBetween) take_end(expr.string_node(), at.distance, at.further);
             add_children(expr.string_node(), expr.part(), at.distance);

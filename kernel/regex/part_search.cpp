@@ -107,7 +107,7 @@ void PartSearch::for_each_derivative(F&& f) {
         else if (x.op == Op::concatenation && !x.nullable && !exprs_[x.head()].nullable) todo.push_back(x.head());
         else if (x.op == Op::strings) {
             bool some = false;
-            exprs_.strings().each_character(x.string_node(), x.part(), [&](char32_t c) { some = some || must_escape(c); });
+            exprs_.strings().each_child(x.string_node(), x.part(), [&](char32_t c, StringNode) { some = some || must_escape(c); });
             if (some) f(ByteSet::range(0, 255), e);
         } else if (e != kNone) f(ByteSet::range(0, 255), e);
     }

@@ -20,7 +20,7 @@ StringTrie::Step StringTrie::next_inside(StringNode node, DecoderState part, std
     const CharacterRead made = read_character(spelling(node), part, byte);
     if (made.part == kBetween) return made.character > kLastCharacter ? Step{} : Step{child(node, made.character), kBetween};
     bool some = false;
-    each_child(node, made.part, [&](StringNode) { some = true; });
+    each_child(node, made.part, [&](char32_t, StringNode) { some = true; });
     return some ? Step{node, made.part} : Step{};
 }
 
@@ -42,15 +42,16 @@ std::uint32_t StringTrie::shortest(StringNode node, DecoderState part) const {
         return least;
     }
     least = kInfinite;
-    each_child_and_rest(node, part,
-                        [&](StringNode child, std::uint32_t rest) { least = std::min(least, sum(rest, shortest(child, kBetween))); });
+    each_child(node, part, [&](char32_t c, StringNode child) {
+        least = std::min(least, sum(bytes_left(spelling(node), part, c), shortest(child, kBetween)));
+    });
     return least;
 }
 
 std::uint32_t StringTrie::last_label_below(StringNode node, DecoderState part) const {
     const ExprId here = part == kBetween ? end(node) : kNone;
     std::uint32_t made = here != kNone ? guideway::last_label(exprs_, here, true, nullptr) : kNoLabel;
-    each_child(node, part, [&](StringNode child) { made = greatest(made, last_label(child)); });
+    each_child(node, part, [&](char32_t, StringNode child) { made = greatest(made, last_label(child)); });
     return made;
 }
 

@@ -76,20 +76,10 @@ public:
         return sum(below(node).characters, multiply(below(node).texts, left(node)));
     }
     std::uint16_t depth(StringNode node) const { return below(node).depth; }  // maximum depth of its ends
-    // Calls f(child) for each child that `part` can lead to.
+    // Calls f(character, child) for each child that `part` can lead to.
     template <class F>
     void each_child(StringNode node, DecoderState part, F&& f) const {
-        each_edge(node, part, [&](const Edge& edge) { f(edge.second); });
-    }
-    // Calls f(child, length of the rest of the shortest spelling of its character) for each of these children.
-    template <class F>
-    void each_child_and_rest(StringNode node, DecoderState part, F&& f) const {
-        each_edge(node, part, [&](const Edge& edge) { f(edge.second, bytes_left(spelling(node), part, edge.first)); });
-    }
-    // Calls f(character) for each of these children.
-    template <class F>
-    void each_character(StringNode node, DecoderState part, F&& f) const {
-        each_edge(node, part, [&](const Edge& edge) { f(edge.first); });
+        each_edge(node, part, [&](const Edge& edge) { f(edge.first, edge.second); });
     }
     // Calls f(character) for each edge below the node.
     template <class F>

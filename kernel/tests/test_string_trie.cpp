@@ -59,7 +59,7 @@ void test_random_sets(Encoding spelling, unsigned seed) {
         std::size_t ends = 0;
         all_words.each_end(grown, [&](ExprId end) { CHECK(end == listed[ends++].end); });
         CHECK(ends == listed.size());
-        all_words.each_child(grown, kBetween, [&](StringNode child) {
+        all_words.each_child(grown, kBetween, [&](char32_t, StringNode child) {
             const std::uint32_t first = all_words.texts_before(grown, child);
             const auto below = all_words.texts(child);
             for (std::size_t i = 0; i < below.size(); ++i) CHECK(listed[first + i].characters.substr(1) == below[i].characters);
