@@ -20,7 +20,7 @@ generator of onnxruntime-genai does the same); for MLX mlx-lm's
 llama.cpp with KV cells that all rows share; "gguf" may give them separate cells. "gguf-large" is llama.cpp with a random
 llama of 8 layers and width 512 (111 MB) instead of `tiny`. "forced": the part of the tokens that have no alternative.
 "filled": rows per call of the model, as a part of the active rows; calls that run prompts (more than 8 tokens per row)
-are not counted. "step": the median time of a call of the model with one row and one token. The engines take turns in each
+are not counted. "step": the median CPU time of a call of the model with one row and one token. The engines take turns in each
 kind of cell.
 "records": tokens per second of JSON records, most of them forced, against free text of the same length.
 Bars: unconstrained and different prompts at least 1.0x, at least 1.3x where a third of the tokens is forced; overhead at
@@ -352,6 +352,7 @@ class Cell(NamedTuple):
 
     @property
     def has_bar(self) -> bool:
+        """Whether the ratio must reach a bar: on ONNX Runtime and llama.cpp only if a step is long enough."""
         return not self.engine.startswith(("tiny", "gguf")) or self.step >= SHORTEST_STEP
 
     @property
@@ -367,7 +368,7 @@ class Cell(NamedTuple):
 
 
 def time_of_step(model: gw.Model) -> float:
-    """The median time of a call of the model with one row and one token after 200 others, in ms."""
+    """The median CPU time of a call of the model with one row and one token after 200 others, in ms."""
     model.prefixes.clear()
     session, times = model.session(), []
     session.feed([*range(300, 500)])
@@ -509,10 +510,10 @@ def table_of_different_prompts(report: Report, given: Given) -> None:
     for engine in dict.fromkeys(cell.engine for cell in free):
         some = [cell for cell in free if cell.engine == engine]
         low = [f"{cell} ({cell.bar:g}x)" for cell in some if cell.is_below]
-        told = f"lower than the bar would be: {'; '.join(low)}" if low else "none is lower than the bar would be"
+        message = f"lower than the bar would be: {'; '.join(low)}" if low else "none is lower than the bar would be"
         step = median(cell.step for cell in some)
         report.line(
-            f"recorded without a bar: {engine} (cells: {len(some)}): a step of the model takes {step:.1f} ms; {told}"
+            f"recorded without a bar: {engine} (cells: {len(some)}): a step of the model takes {step:.1f} ms; {message}"
         )
 
 
@@ -565,8 +566,8 @@ def main() -> None:
     for name, size in (("tiny", 4_096), ("131k", WIDE)):
         free, held = overhead(size, 300, given.rounds)
         percent = 1e4 / quickest[name] if quickest[name] else 0
-        told = f" (a percent of {name}'s quickest: {percent:.1f})" if percent else ""
-        said = f"overhead of a constraint, V = {size:,}: {free:.1f} -> {held:.1f} us a step{told}"
+        message = f" (a percent of {name}'s quickest: {percent:.1f})" if percent else ""
+        said = f"overhead of a constraint, V = {size:,}: {free:.1f} -> {held:.1f} us a step{message}"
         report.limit(said, held - free, max(10, percent), "us")
     found, forced = records(given)
     report.line(

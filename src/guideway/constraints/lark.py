@@ -41,10 +41,10 @@ class Lark(RuleConstraint):
         lexer: "dynamic_complete": as Lark's Earley parser with the lexer of this name. A text matches if it can be
             divided into terminals in any way that the rules allow, with ignored text before, between and after them.
             Priorities have no effect. A pattern matches a text if the first match of Python's `re` in this text is the
-            whole text: `/a|ab/` never matches "ab". "contextual":
-            as Lark's LALR(1) parser with its contextual lexer. Of the terminals that the parser accepts, the first in
-            Lark's order that matches is taken, with the match of its pattern in Python's `re`. A match that equals a
-            keyword is this keyword.
+            whole text: `/a|ab/` never matches "ab" (but `"a" | "ab"` does: Lark tries longer alternatives first).
+            "contextual": as Lark's LALR(1) parser with its contextual lexer. Of the terminals that the parser accepts,
+            the first in Lark's order that matches is taken, with the match of its pattern in Python's `re`. A match that
+            equals a keyword is this keyword.
         parts: Constraints for names that the text does not define (declared or not).
 
     Raises:
@@ -94,7 +94,7 @@ class Lark(RuleConstraint):
             return Text(Concat((term.language, gap)), _Spaced(both)) if isinstance(term, Text) else both
 
         rules = [Rule(name, one.term, reader.place(one.at)) for name, one in reader.rules.items()]
-        used = reached(reader, start or "start")  # as in Lark, other terminals need not be valid
+        used = reached(reader, start or "start")  # as in Lark, other terminals need not be usable
         for name in terminals.names:
             if name in used:
                 rules.append(Rule(name, with_gap(Text(terminals.language(name))), terminals.place(name)))

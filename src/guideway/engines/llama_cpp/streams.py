@@ -22,8 +22,8 @@ __all__ = ["Arranger"]
 
 # Costs, in units of the time in which one drawn token attends to one cell that is shared by several rows. They were
 # measured with 6 layers of width 192 in float32 on a CPU; a unit was 0.4 µs.
-_PENALTY = 2  # that a drawn token attends to a cell of a stream: its keys are multiplied with one query only
-_PROMPT = 0.65  # that a token of a prompt attends to a cell, whether shared or of a stream
+_PENALTY = 2  # of a cell of a stream for a drawn token: its keys are multiplied with one query only
+_PROMPT = 0.65  # of any cell for a token of a prompt
 _COPY = 5  # of a token that is copied to another stream
 _MOVE = 40  # of a token that is moved to another arrangement
 _CREATE = 16  # of a cell that is created
@@ -43,7 +43,7 @@ class Arranger:
         self._pool, self._fixed = pool, unified or not pool.context.separable
         self._excess = 0.0  # what the present arrangement cost more than the other one; at least 0
         self._saved_cost = 0.0  # what streams have saved since they were created
-        self._rate = 0.0  # the change of `_excess` for each token of the last call
+        self._rate = 0.0  # the change of `_excess` for each drawn token of the last call
         self._calls = 0
 
     def place(self, sequences: Sequence[CellSequence], counts: Sequence[int]) -> None:
@@ -72,7 +72,7 @@ class Arranger:
                 self._load(sequence)
 
     def ran(self, tokens: int) -> None:
-        """Add to the sums the estimated difference of the cost for `tokens` tokens of the last call, without prompts."""
+        """Add the estimated cost difference of `tokens` drawn tokens of the last call to the sums."""
         self._add(tokens * self._rate)
 
     def _add(self, cost: float) -> None:
@@ -98,8 +98,8 @@ class Arranger:
         prompts = [(one.tip, count) for one, count in pairs if count > FEW]
         # On average, half of the new tokens have cells, and a stream is read up to the middle of a page.
         gain = sum(count * (used + new / 2 - tip - (count + _PAD) / 2) for tip, count in prompts)
-        self._add(sign * _PROMPT * gain)
-        self.ran(new - sum(count for _, count in prompts))
+        drawn = new - sum(count for _, count in prompts)
+        self._add(sign * _PROMPT * gain + self._rate * drawn)
         cost = _CREATE * context.cells + _MOVE * total
         best = self._streams(len(sequences), need) if idle <= context.cells else 1
         if context.streams == 1:

@@ -8,6 +8,8 @@ import re
 
 import pytest
 
+import guideway as gw
+from guideway.errors import LimitExceededError
 from guideway.frontends.cfg.lark.longest_match import takes_longest
 from guideway.frontends.regex import parse_tree
 
@@ -55,3 +57,9 @@ def test_takes_longest_needs_a_single_part_of_variable_length(pattern: str) -> N
 @pytest.mark.parametrize("pattern", ["a|ab", "a*?b", "a?(ab)?", "a*b*"])
 def test_takes_longest_is_false_where_the_syntax_does_not_decide_it(pattern: str) -> None:
     assert not takes_longest(parse_tree(pattern, "python")[0])
+
+
+def test_many_optional_lookaheads_exceed_a_limit_and_take_bounded_time() -> None:
+    optional = "".join(f"(?:(?={letter})|)" for letter in "abcdefghijklmnopqrstuvwxy")
+    with pytest.raises(LimitExceededError):
+        gw.Lark(f"start: A\nA: /{optional}.+/").grammar()

@@ -112,15 +112,11 @@ class _TerminalNames:
     def terminal(self, name: str) -> Terminal:
         """Return a terminal with the properties by which Lark orders terminals.
 
-        Raises `LimitExceededError` if it is too large.
+        Raises the errors of `Terminals.language`.
         """
         reader, terminals = self._reader, self._terminals
         written, language = terminals.written(name), terminals.language(name)
-        at = terminals.at(name)
-        try:
-            most = written.widths()[1]
-        except LimitExceededError as error:
-            reader.fail(f"terminal {name}: {error}", at, LimitExceededError)
+        most = written.widths()[1]
         invented = name not in reader.terminals and name not in reader.common
         shown = f"__IGNORE_{name.split()[1]}" if name.startswith("%") else "__ANON" if invented else name
         text = written.value if written.fixed else None

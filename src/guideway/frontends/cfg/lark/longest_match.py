@@ -99,6 +99,7 @@ class _Threads:
         preceding: The same for lookbehinds.
         loops: For each state in which an optional repetition begins, the number of the `RepeatPart`, and the state
             after all its repetitions.
+        entries: For each state before all repetitions of a `RepeatPart`, its number.
         start: The initial state. The accepting state is `_MATCH`.
     """
 
@@ -108,6 +109,7 @@ class _Threads:
         self.following: dict[int, int] = {}
         self.preceding: dict[int, int] = {}
         self.loops: dict[int, tuple[int, int]] = {}
+        self.entries: dict[int, int] = {}
         self._alphabet, self._assertions = alphabet, assertions
         self._lookaheads = [machine_of(one, alphabet) for one in assertions.following]
         self._lookbehinds = [machine_of(one, alphabet) for one in assertions.preceding]
@@ -165,6 +167,9 @@ class _Threads:
         todo: list[tuple[Part, int, int]] = []
         loop = (self._repeats, after)
         self._repeats += 1
+        first = self._place()
+        self.entries[at], self.options[at] = loop[0], [first]
+        at = first
         for number in range(least if most is None else most):
             if number >= least:
                 self.loops[at] = loop
@@ -185,7 +190,11 @@ class _Threads:
 
     def befores(self) -> list[tuple[int, ...]]:
         """Return the states of the lookbehinds before a match: first at the start of the text, then anywhere else."""
-        found = Numbered((0,) * len(self._lookbehinds), _MAX_BEFORES, "its lookbehinds need too many states")
+        found = Numbered(
+            (0,) * len(self._lookbehinds),
+            _MAX_BEFORES,
+            f"its lookbehinds need more than {_MAX_BEFORES} states; use shorter ones",
+        )
         for before in found.order:
             for letter in range(len(self._alphabet)):
                 found.number(self._read_before(before, letter))
@@ -233,31 +242,39 @@ class _Threads:
         """Return the threads that are reached from `seeds` without reading, in order of priority.
 
         Threads after a match without conditions are left out. As in `re`, nothing is repeated again after an optional
-        repetition that has read no character.
+        repetition that has read no character. If a part is entered again, its repetitions begin anew.
         """
-        found: list[_MatchThread] = []
-        seen: set[tuple[int, _Claims]] = set()
+        found: dict[_MatchThread, None] = {}  # without repetitions
+        seen: set[tuple[int, _Claims, frozenset[int]]] = set()
         inside: set[int] = set()  # the loops in an optional repetition of which no character has been read
         todo: list[_MatchThread | int] = list(reversed(seeds))
         while todo:
             checkpoint()
             thread = todo.pop()
-            if isinstance(thread, int):  # all that follows the beginning of this repetition has been found
-                inside.discard(thread)
+            if isinstance(thread, int):  # all that follows has been found: go back to the state before
+                inside.symmetric_difference_update({thread})
                 continue
             at, claims = thread.at, thread.claims
             loop, after = self.loops.get(at, (-1, at))
             if loop in inside:
                 todo.append(_MatchThread(after, claims))
                 continue
-            if (at, claims) in seen:
+            if (at, claims, frozenset(inside)) in seen:
                 continue
-            seen.add((at, claims))
+            spend(4)
+            seen.add((at, claims, frozenset(inside)))
+            if len(seen) > _MAX_PLACES:
+                raise LimitExceededError(
+                    f"its lookaheads need more than {_MAX_PLACES:,} threads in one state; use fewer of them"
+                )
             if loop >= 0:
                 inside.add(loop)
                 todo.append(loop)
+            if (entered := self.entries.get(at, -1)) in inside:
+                inside.discard(entered)
+                todo.append(entered)
             if at in (_MATCH, _MATCHED) or self.takes[at] is not None:
-                found.append(thread)
+                found[thread] = None
                 if at in (_MATCH, _MATCHED) and not claims:
                     break
                 continue
@@ -268,7 +285,7 @@ class _Threads:
             if at in self.following and 0 not in self._certain[self.following[at]]:
                 claims |= {(self.following[at], 0)}
             todo += [_MatchThread(one, claims) for one in reversed(self.options[at])]
-        spend(len(seen) + 4)
+        spend(4)
         return tuple(found)
 
     @staticmethod
@@ -297,12 +314,19 @@ class _Threads:
 
 def _certain(machine: Machine) -> frozenset[int]:
     """Return the states from which a DFA accepts every text."""
-    known = set(range(len(machine.steps)))
-    while True:
-        kept = {at for at in known if machine.accepting[at] and known.issuperset(machine.steps[at])}
-        if kept == known:
-            return frozenset(known)
-        known = kept
+    sources: dict[int, list[int]] = {}
+    for at, steps in enumerate(machine.steps):
+        checkpoint()
+        for to in set(steps):
+            sources.setdefault(to, []).append(at)
+    todo = [DEAD, *(at for at, accepting in enumerate(machine.accepting) if not accepting)]
+    found = set(todo)  # the states from which some text is not accepted
+    while todo:
+        checkpoint()
+        fresh = [at for at in sources.get(todo.pop(), ()) if at not in found]
+        found.update(fresh)
+        todo += fresh
+    return frozenset(range(len(machine.steps))) - found
 
 
 class _Assertions:
@@ -384,7 +408,7 @@ def preferred(root: Part, language: Regular) -> Regular:
 
 
 def _graph(threads: _Threads, alphabet: Alphabet, before: tuple[int, ...]) -> Regular:
-    why = f"the automaton of the preferred matches needs more than {_MAX_STATES:,} states; use a smaller pattern"
+    why = f"the automaton of its first matches needs more than {_MAX_STATES:,} states; use a smaller pattern"
     states = Numbered(threads.first(before), _MAX_STATES, why)
     steps = []
     for state in states.order:

@@ -16,7 +16,7 @@ from guideway.grammar.regular import Regular
 __all__ = ["TerminalError", "Written", "either", "joined", "language_of", "repeated", "written"]
 
 
-_FLAGS_OF_ALL = re.compile(r"\(\?([aimsux]+)\)")
+_FLAGS_OF_ALL = re.compile(r"(?:\(\?[aimsux]+\))+")
 
 
 class TerminalError(Exception):
@@ -126,7 +126,9 @@ def written(literal: str) -> Written:
         text = text.replace("\\\\", "\\")
     length = len(text)
     if not fixed and not flags and (whole := _FLAGS_OF_ALL.match(text)):
-        text, flags = text[whole.end() :], whole[1]
+        text, flags = text[whole.end() :], "".join(re.findall(r"[aimsux]", whole[0]))
+    if {"a", "u"} <= set(flags):
+        raise TerminalError("the flags a and u cannot be combined", ConstraintError)
     terminal = Written(text, frozenset(flags), fixed, length)
     if not fixed and _is_valid(terminal.pattern) and not _is_valid(f"(?{flags}){text}" if flags else text):
         raise TerminalError("the parentheses of the pattern are not balanced", ConstraintError)
