@@ -24,8 +24,8 @@ are not counted. "step": the median CPU time of a call of the model with one row
 kind of cell.
 "records": tokens per second of JSON records, most of them forced, against free text of the same length.
 Bars: unconstrained and different prompts at least 1.0x, at least 1.3x where a third of the tokens is forced; overhead at
-most 1 % of a step or 10 us; records above 1.5x. Cells of different prompts on ONNX Runtime and llama.cpp have a bar only if
-the step takes at least 2 ms. With smaller models most of the time goes to prompts and attention, which rows do not share.
+most 1 % of a step or 10 us; records above 1.5x. Cells of different prompts on ONNX Runtime have a bar only
+if the step takes at least 2 ms. With smaller models most of the time goes to prompts and attention, which rows do not share.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ TINY = Path(gw.__file__).parent / "tiny"
 PROMPT = "Ada Lovelace, 36, mathematician from London, met"
 WIDE = 131_072
 SHORTEST_STEP = 2.0
-"""The least time of a step, in ms, of a model of ONNX Runtime or llama.cpp for which different prompts have a bar."""
+"""The least time of a step, in ms, of a model of ONNX Runtime for which different prompts have a bar."""
 Way = Callable[[], int]
 """Generates texts, and returns the number of tokens."""
 
@@ -352,8 +352,8 @@ class Cell(NamedTuple):
 
     @property
     def has_bar(self) -> bool:
-        """Whether the ratio must reach a bar: on ONNX Runtime and llama.cpp only if a step is long enough."""
-        return not self.engine.startswith(("tiny", "gguf")) or self.step >= SHORTEST_STEP
+        """Whether the ratio must reach a bar: on ONNX Runtime only if a step is long enough."""
+        return not self.engine.startswith("tiny") or self.step >= SHORTEST_STEP
 
     @property
     def is_below(self) -> bool:

@@ -36,8 +36,8 @@ public:
         const AnalysedNode& k_;
         NodeId node_;
         Register regs_;
-        std::uint32_t direct_, first_ = 0, last_ = 0;
-        const std::uint32_t* bits_ = nullptr;  // bits of the entries that were read
+        std::uint32_t direct_, first_ = 0, last_ = 0;  // direct_: the register, if it has the bits itself
+        const std::uint32_t* bits_ = nullptr;          // bits of the entries that were read
     };
     // Whether a fixed key is allowed next; whether any entry is.
     bool allows_fixed_key(NodeId node, Register regs);

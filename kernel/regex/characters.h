@@ -15,7 +15,7 @@ namespace guideway {
 inline constexpr char32_t kLastCharacter = 0x10ffff, kNoCharacter = 0xffffffff;
 inline bool is_character(char32_t c) { return c <= kLastCharacter && (c < 0xd800 || c >= 0xe000); }  // not a surrogate
 
-// Whether a byte between characters is a character by itself, in all spellings.
+// Whether a byte that begins a character is the whole character, in every spelling.
 inline bool is_whole_character(std::uint8_t byte) { return byte < 0x80 && !must_escape(byte); }
 
 struct CharacterRead {  // the result of a byte: another part, or a character, or neither (the byte is not legal)

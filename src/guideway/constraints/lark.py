@@ -99,6 +99,7 @@ class Lark(RuleConstraint):
             if name in used:
                 rules.append(Rule(name, with_gap(Text(terminals.language(name))), terminals.place(name)))
         mentioned = {ref for one in reader.rules.values() for ref in names_of(one.term)}
+        # Rules that the start symbol does not reach can refer to other terminals. These match nothing.
         unused = [
             Rule(name, Text(NEVER), terminals.place(name)) for name in terminals.names if name in mentioned - used
         ]

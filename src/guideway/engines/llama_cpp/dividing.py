@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from guideway.engines.llama_cpp.batch import Begun, Piece
 
-__all__ = ["FEW", "LONGEST_PIECE", "PAGE", "Divider"]
+__all__ = ["LONGEST_PIECE", "MAX_JOINT_TOKENS", "PAGE", "Divider"]
 
 PAGE = 256
 """llama.cpp rounds the number of cells that a call reads up to a multiple of this."""
@@ -21,8 +21,8 @@ LONGEST_PIECE = PAGE + _SHORT
 """The maximum number of tokens of a piece."""
 _TAIL = 16
 """The last of several pieces of a row has at least this number of tokens, to count as a prompt (`PROMPT_TOKENS`)."""
-FEW = 32
-"""With streams, rows with at most this number of new tokens run together. Rows with more are prompts."""
+MAX_JOINT_TOKENS = 32
+"""With streams, rows with at most this number of new tokens run together. The costs of rows with more are those of prompts."""
 
 
 class Divider:
@@ -86,16 +86,16 @@ class Divider:
 
     def separate(self, rows: Sequence[Sequence[int]]) -> int:
         """Return the number of rows that run in calls without other rows: with streams, those with long prompts."""
-        return sum(len(row) > FEW for row in rows) if self._streams else 0
+        return sum(len(row) > MAX_JOINT_TOKENS for row in rows) if self._streams else 0
 
     def calls(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], size: int) -> list[list[Piece]]:
         """Return the pieces of each call of at most `size` tokens."""
         if not self._streams:
             return _packed(((index, 0, len(row)) for index, row in enumerate(rows)), size)
-        few = [index for index, row in enumerate(rows) if len(row) <= FEW]
+        few = [index for index, row in enumerate(rows) if len(row) <= MAX_JOINT_TOKENS]
         calls: list[list[Piece]] = []
         for index, row in enumerate(rows):
-            if len(row) > FEW:
+            if len(row) > MAX_JOINT_TOKENS:
                 calls += _paged(index, sequences[index].tip, len(row), size)
         order = self.order([sequences[index] for index in few], [len(rows[index]) for index in few]) if few else []
         chosen = few if order is None else [few[at] for at in order]

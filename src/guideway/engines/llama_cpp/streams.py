@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from guideway.engines.llama_cpp.cache import CellSequence, SequencePool
 from guideway.engines.llama_cpp.context import room
-from guideway.engines.llama_cpp.dividing import FEW
+from guideway.engines.llama_cpp.dividing import MAX_JOINT_TOKENS
 from guideway.errors import EngineError, KVCacheFullError
 
 __all__ = ["Arranger"]
@@ -95,7 +95,7 @@ class Arranger:
         self._rate = sign * (new + used - _PENALTY * cells)
         copied, pool.copied = pool.copied, 0
         self._excess += _COPY * copied
-        prompts = [(one.tip, count) for one, count in pairs if count > FEW]
+        prompts = [(one.tip, count) for one, count in pairs if count > MAX_JOINT_TOKENS]
         # On average, half of the new tokens have cells, and a stream is read up to the middle of a page.
         gain = sum(count * (used + new / 2 - tip - (count + _PAD) / 2) for tip, count in prompts)
         drawn = new - sum(count for _, count in prompts)

@@ -39,11 +39,11 @@ from guideway.grammar.automata.dfa import Machine, machine_of
 from guideway.grammar.regular import ANY_TEXT, EMPTY, Chars, Complement, Concat, Literals, Regular, Union
 from guideway.grammar.work import spend
 
-__all__ = ["ContextError", "preferred", "takes_longest"]
+__all__ = ["ContextError", "first_matches", "takes_longest"]
 
 _MAX_STATES = 5_000
-_MAX_PLACES = 50_000
-_MAX_BEFORES = 200
+_MAX_NFA_STATES = 50_000
+_MAX_LOOKBEHIND_STATES = 200
 _MATCH = 0  # the accepting NFA state
 _MATCHED = -1
 _INSIDE = "an assertion inside a lookbehind, or a lookbehind, ^ or \\b inside a lookahead, is not supported"
@@ -115,24 +115,26 @@ class _Threads:
         self._lookbehinds = [machine_of(one, alphabet) for one in assertions.preceding]
         self._certain = [_certain(machine) for machine in self._lookaheads]
         self._repeats = 0
-        self.start = self._place()
+        self.start = self._new_state()
         todo: list[tuple[Part, int, int]] = [(root, self.start, _MATCH)]
         while todo:
             checkpoint()
             part, at, after = todo.pop()
             todo += self._add(part, at, after)
 
-    def _place(self) -> int:
+    def _new_state(self) -> int:
         self.takes.append(None)
         self.options.append([])
-        if len(self.takes) > _MAX_PLACES:
-            raise LimitExceededError(f"its pattern needs more than {_MAX_PLACES:,} NFA states; use a smaller pattern")
+        if len(self.takes) > _MAX_NFA_STATES:
+            raise LimitExceededError(
+                f"its pattern needs more than {_MAX_NFA_STATES:,} NFA states; use a smaller pattern"
+            )
         return len(self.takes) - 1
 
     def _add(self, part: Part, at: int, after: int) -> list[tuple[Part, int, int]]:
         match part:
             case Plain(Literals((text,))):
-                ends = [self._place() for _ in text[1:]]
+                ends = [self._new_state() for _ in text[1:]]
                 for char, start, end in zip(text, [at, *ends], [*ends, after], strict=True):
                     self.takes[start] = (self._alphabet.of(((ord(char), ord(char)),)), end)
             case Plain(Chars(ranges)):
@@ -146,10 +148,10 @@ class _Threads:
             case Plain():
                 raise ContextError("the order of its matches is not known")
             case ConcatPart(parts):
-                ends = [self._place() for _ in parts[1:]]
+                ends = [self._new_state() for _ in parts[1:]]
                 return list(zip(parts, [at, *ends], [*ends, after], strict=True))
             case AlternationPart(parts):
-                self.options[at] = [self._place() for _ in parts]
+                self.options[at] = [self._new_state() for _ in parts]
                 return [(one, start, after) for one, start in zip(parts, self.options[at], strict=True)]
             case NamedGroup(inner):
                 return [(inner, at, after)]
@@ -167,33 +169,33 @@ class _Threads:
         todo: list[tuple[Part, int, int]] = []
         loop = (self._repeats, after)
         self._repeats += 1
-        first = self._place()
+        first = self._new_state()
         self.entries[at], self.options[at] = loop[0], [first]
         at = first
         for number in range(least if most is None else most):
             if number >= least:
                 self.loops[at] = loop
-                inner = self._place()
+                inner = self._new_state()
                 self.options[at] = [after, inner] if lazy else [inner, after]
                 at = inner
-            then = self._place()
+            then = self._new_state()
             todo.append((part, at, then))
             at = then
         if most is None:
             self.loops[at] = loop
-            inner = self._place()
+            inner = self._new_state()
             self.options[at] = [after, inner] if lazy else [inner, after]
             todo.append((part, inner, at))
         else:
             self.options[at] = [after]
         return todo
 
-    def befores(self) -> list[tuple[int, ...]]:
+    def lookbehind_states(self) -> list[tuple[int, ...]]:
         """Return the states of the lookbehinds before a match: first at the start of the text, then anywhere else."""
         found = Numbered(
             (0,) * len(self._lookbehinds),
-            _MAX_BEFORES,
-            f"its lookbehinds need more than {_MAX_BEFORES} states; use shorter ones",
+            _MAX_LOOKBEHIND_STATES,
+            f"its lookbehinds need more than {_MAX_LOOKBEHIND_STATES} states; use shorter ones",
         )
         for before in found.order:
             for letter in range(len(self._alphabet)):
@@ -244,28 +246,29 @@ class _Threads:
         Threads after a match without conditions are left out. As in `re`, nothing is repeated again after an optional
         repetition that has read no character. If a part is entered again, its repetitions begin anew.
         """
-        found: dict[_MatchThread, None] = {}  # without repetitions
+        found: dict[_MatchThread, None] = {}  # an ordered set
         seen: set[tuple[int, _Claims, frozenset[int]]] = set()
         inside: set[int] = set()  # the loops in an optional repetition of which no character has been read
         todo: list[_MatchThread | int] = list(reversed(seeds))
         while todo:
             checkpoint()
             thread = todo.pop()
-            if isinstance(thread, int):  # all that follows has been found: go back to the state before
-                inside.symmetric_difference_update({thread})
+            if isinstance(thread, int):  # a loop that was added or removed below; all that follows has been found
+                inside ^= {thread}
                 continue
             at, claims = thread.at, thread.claims
             loop, after = self.loops.get(at, (-1, at))
             if loop in inside:
                 todo.append(_MatchThread(after, claims))
                 continue
-            if (at, claims, frozenset(inside)) in seen:
+            key = at, claims, frozenset(inside)
+            if key in seen:
                 continue
             spend(4)
-            seen.add((at, claims, frozenset(inside)))
-            if len(seen) > _MAX_PLACES:
+            seen.add(key)
+            if len(seen) > _MAX_NFA_STATES:
                 raise LimitExceededError(
-                    f"its lookaheads need more than {_MAX_PLACES:,} threads in one state; use fewer of them"
+                    f"its lookaheads need more than {_MAX_NFA_STATES:,} threads in one state; use fewer of them"
                 )
             if loop >= 0:
                 inside.add(loop)
@@ -367,7 +370,7 @@ def _following(inner: Part) -> Regular:
     whole = merged(inner)
     if any(
         (isinstance(one, Anchor) and one.start) or (isinstance(one, Lookaround) and not one.ahead)
-        for one in _all(whole)
+        for one in _parts_and_assertions(whole)
     ):
         raise ContextError(_INSIDE)
     return lower(series([whole, ANYTHING]), search=False, too_large=too_large)
@@ -380,7 +383,7 @@ def _preceding(inner: Part) -> Regular:
     return Concat((ANY_TEXT, whole.language))
 
 
-def preferred(root: Part, language: Regular) -> Regular:
+def first_matches(root: Part, language: Regular) -> Regular:
     """Return a language whose longest match in any text is the match of a pattern in Python's `re`.
 
     Args:
@@ -399,7 +402,7 @@ def preferred(root: Part, language: Regular) -> Regular:
     plain = [part.language for part in _parts(root) if isinstance(part, Plain)]
     alphabet = Alphabet([language, ANY_TEXT, *plain, *assertions.following, *assertions.preceding])
     threads = _Threads(root, assertions, alphabet)
-    found = {_graph(threads, alphabet, before) for before in threads.befores()}
+    found = {_graph(threads, alphabet, before) for before in threads.lookbehind_states()}
     if len(found) > 1:
         raise ContextError
     whole = machine_of(language, alphabet)
@@ -459,9 +462,9 @@ def _parts(root: Part) -> Iterator[Part]:
                 todo.append(inner)
 
 
-def _all(root: Part) -> Iterator[Part]:
+def _parts_and_assertions(root: Part) -> Iterator[Part]:
     """Yield all parts, with those inside assertions."""
     for part in _parts(root):
         yield part
         if isinstance(part, Lookaround):
-            yield from _all(part.part)
+            yield from _parts_and_assertions(part.part)

@@ -72,13 +72,13 @@ class Definition:
         term: The right side.
         at: The position of the name in the grammar text.
         priority: The priority; 0 if none is given. That of a rule is not used.
-        chosen: Whether the right side has several alternatives outside of all brackets.
+        has_alternatives: Whether the right side has several alternatives outside of all brackets.
     """
 
     term: Term
     at: int
     priority: int = 0
-    chosen: bool = False
+    has_alternatives: bool = False
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ class LarkReader:
     special: dict[str, int] = field(default_factory=dict)
     _source: Reader = field(init=False)  # for positions in messages
     _position: int = 0  # the index of the current token
-    _chosen: bool = False  # whether the last right side had several alternatives outside of all brackets
+    _has_alternatives: bool = False  # whether the last right side had several alternatives outside of all brackets
     _tokens: list[_LarkToken] = field(default_factory=list)
     _templates: dict[str, tuple[list[str], int]] = field(default_factory=dict)  # parameters, index of the first token
     _instances: list[tuple[str, str, list[Term]]] = field(default_factory=list)  # name of the rule, template, arguments
@@ -271,7 +271,7 @@ class LarkReader:
             made, priority = _extended(where[token.text], made), where[token.text].priority
         self.patterns.pop(token.text, None)
         self.common.discard(token.text)
-        where[token.text] = Definition(made, token.at, priority, self._chosen or how == "extend")
+        where[token.text] = Definition(made, token.at, priority, self._has_alternatives or how == "extend")
 
     def _priority(self) -> int:
         token = self._take("number", what="a priority")
@@ -359,7 +359,7 @@ class LarkReader:
     def _whole(self, groups: Groups) -> Term:
         if groups.inside:
             self._stop_expecting(f"{groups.inside!r}")
-        self._chosen = groups.alternatives > 1
+        self._has_alternatives = groups.alternatives > 1
         return groups.done()
 
     def _count(self, groups: Groups, token: _LarkToken) -> None:
@@ -455,4 +455,4 @@ class LarkReader:
 def _extended(old: Definition, more: Term) -> Term:
     """Return the right side of a definition after `%extend`: Lark inserts `more` before the alternatives."""
     term = old.term
-    return Alternation((more, *(term.parts if old.chosen and isinstance(term, Alternation) else (term,))))
+    return Alternation((more, *(term.parts if old.has_alternatives and isinstance(term, Alternation) else (term,))))

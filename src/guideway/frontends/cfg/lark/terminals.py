@@ -7,7 +7,7 @@ from ast import literal_eval
 from dataclasses import dataclass
 
 from guideway.errors import ConstraintError, UnsupportedError
-from guideway.frontends.cfg.lark.longest_match import ContextError, preferred, takes_longest
+from guideway.frontends.cfg.lark.longest_match import ContextError, first_matches, takes_longest
 from guideway.frontends.regex import parse_pattern, parse_tree
 from guideway.frontends.regex.syntax import width
 from guideway.grammar.cfg.expressions import Expressions
@@ -162,6 +162,6 @@ def language_of(pattern: str) -> Regular:
     if not asserts and takes_longest(tree):
         return language
     try:
-        return preferred(tree, language)
+        return first_matches(tree, language)
     except ContextError as error:
         raise TerminalError(str(error), UnsupportedError) from None
