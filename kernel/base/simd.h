@@ -30,6 +30,9 @@ void at_most(std::span<const std::uint8_t> numbers, std::uint8_t most, std::span
 // The number of bits that are set.
 std::size_t ones(std::span<const std::uint32_t> row);
 
+// Sets all words of a row to 0.
+void clear_row(std::span<std::uint32_t> row);
+
 // Writes one row over the beginning of another, which it does not overlap.
 void copy(std::span<const std::uint32_t> from, std::span<std::uint32_t> to);
 

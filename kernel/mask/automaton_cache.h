@@ -124,9 +124,12 @@ struct AutomatonCache {
     struct Span {  // the range [begin, end) of `key_tokens`, `key_exits` or `key_ranges`
         std::uint32_t begin, end;
     };
-    struct Parts {  // in `AutomatonCache::parts` from `at` on: `sets` token sets, then begin and end of `spans` spans of `key_tokens`
+    // In `AutomatonCache::parts` from `at` on: `sets` token sets or tokens (`kOneToken`), then begin and end of `spans` spans of
+    // `key_tokens`.
+    struct Parts {
         std::uint32_t at = 0, sets = 0, spans = 0;
     };
+    static constexpr std::uint32_t kOneToken = 1u << 31;  // added to a token's id, where it is a part; not part of the number of a set
     // A row is written in four steps (MaskEngine::write): the token set `run`, a delta without its changes; the sets and
     // spans of `parts`; the changes of `run`; the token set `verified`.
     struct Mask {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "guideway/base/bit_row.h"
 #include "guideway/base/error.h"
 #include "guideway/base/simd.h"
 #include "guideway/base/sort_unique.h"
@@ -68,6 +69,10 @@ std::uint32_t MaskBuilder::run_inner(Machine& inner, std::uint32_t trie, const C
         }
     });
     std::vector<std::uint32_t> own;  // the tokens as a row, once a set is not sparse
+    const auto add_token = [&](std::uint32_t t) {
+        if (own.empty()) accepted.tokens.push_back(t);
+        else set_bit(own, t);
+    };
     const auto add = [&](std::uint32_t set) {
         if (own.empty() && sets_[set].form == TokenSet::Form::sparse) return sets_.append(set, accepted.tokens);
         own.resize(words_);
@@ -75,10 +80,9 @@ std::uint32_t MaskBuilder::run_inner(Machine& inner, std::uint32_t trie, const C
     };
     if (mask.run != kNoTokens) add(mask.run);
     for (const std::uint32_t set : std::exchange(found_, {})) add(set);
+    for (const std::uint32_t t : std::exchange(tokens_, {})) add_token(t & ~AutomatonCache::kOneToken);
     for (const Span& span : std::exchange(spans_, {}))
-        for (const std::uint32_t t : cache_->tokens(span))
-            if (own.empty()) accepted.tokens.push_back(t);
-            else own[t >> 5] |= 1u << (t & 31);
+        for (const std::uint32_t t : cache_->tokens(span)) add_token(t);
     sort_unique(end_tries);
     std::uint32_t suffix_trie = end_tries.size() == 1 ? end_tries[0] : suffix_tries_.united(end_tries);
     if (mask.run != kNoTokens) {
@@ -109,7 +113,7 @@ WalkResult MaskBuilder::composite(AutomatonCache& cache, Machine& machine, std::
     if (listed) sort_unique(tokens);
     else {
         row.resize(words_);
-        for (const std::uint32_t t : tokens) row[t >> 5] |= 1u << (t & 31);
+        set_bits(row, tokens);
     }
     WalkResult made{listed ? sets_.sparse(tokens) : sets_.row(row),
                     suffix_tries.size() == 1 ? suffix_tries[0] : suffix_tries_.united(suffix_tries), kNoTokens};
@@ -134,7 +138,7 @@ bool MaskEngine::walk_composite(Machine& machine, std::uint32_t trie, const Conf
     if (excluded_tokens.empty()) return true;
     std::vector<std::uint32_t> row(results_.words());
     sets().write(made.tokens, row);
-    for (const std::uint32_t t : excluded_tokens) row[t >> 5] &= ~(1u << (t & 31));
+    clear_bits(row, excluded_tokens);
     made.tokens = sets().row(row);
     if (results_.suffix_tries().contains_any(made.suffix_trie, excluded_tokens))
         made.suffix_trie = results_.suffix_tries().without(made.suffix_trie, excluded_tokens);

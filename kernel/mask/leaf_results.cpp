@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "guideway/base/bit_row.h"
 #include "guideway/base/dcheck.h"
 #include "guideway/base/error.h"
 #include "guideway/base/simd.h"
@@ -52,7 +53,7 @@ LeafResults::LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fue
     if (size & 31) all_.back() = (1u << (size & 31)) - 1;
     for (std::uint32_t t = 0; t < size; ++t) {
         const std::uint32_t length = starts[t + 1] - starts[t];
-        if (length == 0) all_[t >> 5] &= ~(1u << (t & 31));
+        if (length == 0) clear_bit(all_, t);
         else if (length >= kNear) longest_first_.push_back(t);
     }
     std::stable_sort(longest_first_.begin(), longest_first_.end(),
@@ -191,20 +192,17 @@ ExprId LeafResults::plain_summand(ExprPool& pool, ExprId state) {
 // The set of all plain tokens of at most `characters` characters, and of the tokens `others`.
 std::uint32_t LeafResults::plain_set(std::uint32_t characters, std::span<const std::uint32_t> others) {
     const PlainTokens& plain = vocabulary_.plain_tokens();
-    const auto put = [](std::span<const std::uint32_t> some, std::vector<std::uint32_t>& row) {
-        for (std::uint32_t t : some) row[t >> 5] |= 1u << (t & 31);
-    };
     if (plain_row_.empty()) {
         plain_row_ = all_;
         for (const auto kind : {PlainTokens::control, PlainTokens::longer, PlainTokens::rest})
-            for (const std::uint32_t t : plain.structural(kind).tokens) plain_row_[t >> 5] &= ~(1u << (t & 31));
+            clear_bits(plain_row_, plain.structural(kind).tokens);
     }
     std::vector<std::uint32_t> row = plain_row_;
     if (characters < plain.most_characters()) {
         row.assign(words_, 0);
-        put(plain.up_to(characters), row);
+        set_bits(row, plain.up_to(characters));
     }
-    put(others, row);
+    set_bits(row, others);
     return sets_.row(row);
 }
 
@@ -355,7 +353,7 @@ bool LeafResults::walk_superset(Machine& machine, const Config& config, std::siz
     std::vector<std::uint32_t> cleared;  // at first: all tokens to test
     for (const std::uint32_t t : longest_first_) {
         if (vocabulary_.token(t).size() <= most) break;
-        if (!(row_[t >> 5] >> (t & 31) & 1)) continue;
+        if (!has_bit(row_, t)) continue;
         if (cleared.size() == most_tried) return false;
         cleared.push_back(t);
     }
@@ -382,14 +380,14 @@ WalkResult LeafResults::run_without(const WalkResult& run, std::vector<std::uint
     WalkResult made = run;
     if (cleared.empty()) return made;
     std::sort(cleared.begin(), cleared.end());
-    GUIDEWAY_DCHECK(std::ranges::all_of(cleared, [&](std::uint32_t t) { return row_[t >> 5] >> (t & 31) & 1; }));
+    GUIDEWAY_DCHECK(std::ranges::all_of(cleared, [&](std::uint32_t t) { return has_bit(row_, t); }));
     const TokenSet::Form form = sets_[run.tokens].form;
     if (tuning_.delta_sets && form != TokenSet::Form::sparse && !suffix_tries_.contains_any(run.suffix_trie, cleared)) {
         made.tokens = sets_.changed(run.tokens, std::move(cleared), {});
         return made;
     }
     if (form == TokenSet::Form::delta) made.suffix_trie = without(run.suffix_trie, sets_[run.tokens].cleared());
-    for (const std::uint32_t t : cleared) row_[t >> 5] &= ~(1u << (t & 31));
+    clear_bits(row_, cleared);
     made.tokens = sets_.row(row_);
     return made;
 }
@@ -494,7 +492,7 @@ WalkResult LeafResults::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state
     std::erase_if(walked.to_verify, [&](std::uint32_t t) { return pool.dfa.nonempty_after(state, vocabulary_.token(t)); });
     if (!walked.to_verify.empty()) {
         write_row(tokens);
-        for (const std::uint32_t t : walked.to_verify) row_[t >> 5] &= ~(1u << (t & 31));
+        clear_bits(row_, walked.to_verify);
         tokens = sets_.row(row_);
     }
     return {tokens, suffix_trie, kNoTokens};
@@ -510,25 +508,19 @@ WalkResult LeafResults::walk(Machine& machine, std::uint32_t id, const Config& c
 
 // Sets `row` to the tokens at these places. If they are most of the vocabulary, begins with all tokens and clears the others.
 void LeafResults::bits_of(const TokenTrie& x, std::span<const TokenRange> places, std::vector<std::uint32_t>& row) {
-    auto put = [&](std::uint32_t begin, std::uint32_t end, bool on) {
-        for (std::uint32_t p = begin; p < end; ++p) {
-            const std::uint32_t t = x.tokens[p];
-            if (on) row[t >> 5] |= 1u << (t & 31);
-            else row[t >> 5] &= ~(1u << (t & 31));
-        }
-    };
+    const std::span<const std::uint32_t> tokens = x.tokens;
     if (&x != &trie_ || count_of(places) < x.tokens.size() / 2) {
         row.assign(words_, 0);
-        for (const TokenRange& p : places) put(p.begin, p.end, true);
+        for (const TokenRange& p : places) set_bits(row, tokens.subspan(p.begin, p.end - p.begin));
         return;
     }
     row = all_;
     std::uint32_t at = 0;
     for (const TokenRange& p : places) {
-        put(at, p.begin, false);
+        clear_bits(row, tokens.subspan(at, p.begin - at));
         at = p.end;
     }
-    put(at, static_cast<std::uint32_t>(x.tokens.size()), false);
+    clear_bits(row, tokens.subspan(at));
 }
 
 const std::vector<std::uint32_t>& LeafResults::tokens_up_to(std::uint8_t characters) {

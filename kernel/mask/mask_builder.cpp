@@ -6,6 +6,7 @@
 // below where the component ends (`leave`, `add_task`). The first task is the whole vocabulary in the configuration of the mask.
 #include <algorithm>
 
+#include "guideway/base/bit_row.h"
 #include "guideway/base/sort_unique.h"
 #include "guideway/mask/mask_builder.h"
 #include "guideway/vocabulary/token_table.h"
@@ -15,6 +16,8 @@ namespace guideway {
 namespace {
 
 constexpr std::uint64_t kTaskWork = 10;
+constexpr std::size_t kFewTokens = 3;               // of a set whose tokens are kept one by one
+constexpr std::size_t kManyTokens = 32;             // kept one by one before repeated ones are looked for
 constexpr std::size_t kFewTasks = 64;               // tasks of a mask before repeated tasks are looked for
 constexpr std::size_t kMaxSpans = 2048;             // maximum number of tokens of keys that are kept as spans; more become a row
 constexpr std::uint32_t kAnyRegister = 0xffffffff;  // in a ResultKey: the result holds for all registers of the object
@@ -26,15 +29,26 @@ void MaskBuilder::build(AutomatonCache& cache, Machine& machine, const Config& c
     find_mask(machine, config, made);
 }
 
-// Keeps the token sets and spans that were found from these positions on.
-MaskBuilder::Parts MaskBuilder::keep_parts(std::size_t sets, std::size_t spans) {
+// Adds a token set to what was found; or, of a small set, its tokens: to write a set costs two misses of the processor's cache. An
+// exploration has sets only.
+void MaskBuilder::add_part(std::uint32_t set) {
+    const TokenSet& one = sets_[set];
+    if (!exploration_ && one.form == TokenSet::Form::sparse && one.data.size() <= kFewTokens)
+        for (const std::uint32_t t : one.data) tokens_.push_back(t | AutomatonCache::kOneToken);
+    else if (!one.data.empty()) found_.push_back(set);
+}
+
+// Keeps the token sets, tokens and spans that were found from these positions on.
+MaskBuilder::Parts MaskBuilder::keep_parts(const Found& from) {
     Parts made{static_cast<std::uint32_t>(cache_->parts.size()), 0, 0};
-    if (found_.size() - sets > 1) sort_unique(found_, sets);
-    made.sets = static_cast<std::uint32_t>(found_.size() - sets);
+    if (found_.size() - from.sets > 1) sort_unique(found_, from.sets);
+    if (tokens_.size() - from.tokens > kManyTokens) sort_unique(tokens_, from.tokens);
     ArenaVector<std::uint32_t>& parts = cache_->parts;
-    parts.insert(parts.end(), found_.begin() + static_cast<std::ptrdiff_t>(sets), found_.end());
-    made.spans = static_cast<std::uint32_t>(spans_.size() - spans);
-    for (std::size_t i = spans; i < spans_.size(); ++i) parts.insert(parts.end(), {spans_[i].begin, spans_[i].end});
+    parts.insert(parts.end(), found_.begin() + static_cast<std::ptrdiff_t>(from.sets), found_.end());
+    parts.insert(parts.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(from.tokens), tokens_.end());
+    made.sets = static_cast<std::uint32_t>(parts.size()) - made.at;
+    made.spans = static_cast<std::uint32_t>(spans_.size() - from.spans);
+    for (std::size_t i = from.spans; i < spans_.size(); ++i) parts.insert(parts.end(), {spans_[i].begin, spans_[i].end});
     return made;
 }
 
@@ -48,6 +62,7 @@ void MaskBuilder::find_mask(Machine& machine, const Config& config, Mask& mask) 
     tasks_.clear();
     context_dependent_.clear();
     found_.clear();
+    tokens_.clear();
     spans_.clear();
     end_tries_ = nullptr;  // it is still set if a limit ended the computation before
     mask.run = kNoTokens;
@@ -59,7 +74,7 @@ void MaskBuilder::find_mask(Machine& machine, const Config& config, Mask& mask) 
         drain_worklist(machine, mask);
     }
     if (mask.run == kNoTokens) mask.run = sets_.sparse({});
-    mask.parts = keep_parts(0, 0);
+    mask.parts = keep_parts({});
     mask.context_dependent = !context_dependent_.empty();
     if (mask.context_dependent) step_through_context_dependent(machine, config, mask);
 }
@@ -108,7 +123,7 @@ void MaskBuilder::run_task(Machine& machine, const Task& task, Mask& mask) {
             recordings_[i].config.parent == task.config.parent)
             recordings_[i].reusable = false;
     if (task.trie == kVocabularyTrie) mask.run = made.tokens;  // only this set may be a delta
-    else if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
+    else add_part(made.tokens);
     if (made.context_dependent != kNoTokens) {
         context_dependent_.insert(context_dependent_.end(), sets_[made.context_dependent].data.begin(),
                                   sets_[made.context_dependent].data.end());
@@ -161,7 +176,10 @@ bool MaskBuilder::apply_summary(Machine& machine, const Task& task) {
     if (known) {
         results_.counters.hits.fetch_add(1, std::memory_order_relaxed);
         std::uint32_t part = known->parts.at;
-        for (std::uint32_t i = 0; i < known->parts.sets; ++i) found_.push_back(cache_->parts[part++]);
+        for (const std::uint32_t end = part + known->parts.sets; part != end; ++part) {
+            const std::uint32_t one = cache_->parts[part];
+            (one & AutomatonCache::kOneToken ? tokens_ : found_).push_back(one);
+        }
         for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({cache_->parts[part], cache_->parts[part + 1]});
         for (std::uint32_t i = 0; i < known->exits; ++i) leave(machine, cache_->parts[part++], c);
         for (std::uint32_t i = 0; i < known->continuations; ++i)
@@ -173,8 +191,7 @@ bool MaskBuilder::apply_summary(Machine& machine, const Task& task) {
     made.key = key;
     made.config = c;
     made.tasks = tasks_.size();
-    made.sets = found_.size();
-    made.spans = spans_.size();
+    made.found = {found_.size(), tokens_.size(), spans_.size()};
     made.any_register = any_register;
     made.reusable = true;
     made.exits.clear();
@@ -186,7 +203,7 @@ void MaskBuilder::end_recording(Machine& machine) {
     SummaryRecording& last = recordings_[--recording_count_];
     if (last.reusable) {
         ComponentSummary made;
-        made.parts = keep_parts(last.sets, last.spans);
+        made.parts = keep_parts(last.found);
         made.exits = static_cast<std::uint32_t>(last.exits.size());
         made.continuations = static_cast<std::uint32_t>(last.continuations.size());
         for (const auto* some : {&last.exits, &last.continuations}) cache_->parts.insert(cache_->parts.end(), some->begin(), some->end());
@@ -228,8 +245,7 @@ bool MaskBuilder::run_keys(Machine& machine, const Task& task) {
     }
     if (count <= kMaxSpans) return true;
     row_.assign(words_, 0);
-    for (std::size_t i = others; i < spans_.size(); ++i)
-        for (const std::uint32_t t : cache_->tokens(spans_[i])) row_[t >> 5] |= 1u << (t & 31);
+    for (std::size_t i = others; i < spans_.size(); ++i) set_bits(row_, cache_->tokens(spans_[i]));
     spans_.resize(others);
     found_.push_back(sets_.row(row_));
     return true;
@@ -286,7 +302,7 @@ void MaskBuilder::run_text(Machine& machine, std::uint32_t trie, bool spaced, st
     ByteSet follow = PunctuationLeaves::canonical(begins);
     if (text.empty()) follow -= kSpace;
     const WalkResult made = punctuation_.result(machine.pool(), trie, text, spaced, follow);
-    if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
+    add_part(made.tokens);
     if (made.suffix_trie)
         for (const Config& c : after_) add_task(made.suffix_trie, c);
 }
@@ -295,7 +311,7 @@ void MaskBuilder::run_text(Machine& machine, std::uint32_t trie, bool spaced, st
 void MaskBuilder::run_closing(Machine& machine, const Task& task, bool spaced, std::string_view text) {
     const ByteSet follow = PunctuationLeaves::canonical(machine.component(task.config.node).follow);
     const WalkResult made = punctuation_.result(machine.pool(), task.trie, text, spaced, follow);
-    if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
+    add_part(made.tokens);
     if (made.suffix_trie) leave(machine, made.suffix_trie, task.config);
 }
 

@@ -59,18 +59,23 @@ private:
         std::unordered_set<std::uint64_t> visited_frames;               // pairs of a trie and a frame
         std::unordered_map<std::uint32_t, VisitedSet> visited_configs;  // by trie: configurations of objects and arrays
     };
+    struct Found {  // sizes of `found_`, `tokens_` and `spans_`
+        std::size_t sets = 0, tokens = 0, spans = 0;
+    };
     // A component summary that is being recorded.
     struct SummaryRecording {
         ResultKey key;
         Config config;
-        std::size_t tasks, sets, spans;  // sizes of `tasks_`, `found_` and `spans_` at its begin; what is added after that belongs to it
+        std::size_t tasks;  // size of `tasks_` at its begin; what is added after that belongs to it
+        Found found;        // the same
         bool any_register, reusable;
         std::vector<std::uint32_t> exits, continuations;
     };
 
     void find_mask(Machine& machine, const Config& config, Mask& made);
     void step_through_context_dependent(Machine& machine, const Config& config, Mask& made);
-    Parts keep_parts(std::size_t sets, std::size_t spans);
+    void add_part(std::uint32_t set);
+    Parts keep_parts(const Found& from);
     void drain_worklist(Machine& machine, Mask& mask);
     void run_task(Machine& machine, const Task& task, Mask& mask);
     bool run_punctuation(Machine& machine, const Task& task);
@@ -114,7 +119,7 @@ private:
     std::vector<Task> tasks_;
     std::vector<SummaryRecording> recordings_;  // the first `recording_count_` are in use, the innermost last
     std::size_t recording_count_ = 0;
-    std::vector<std::uint32_t> found_;
+    std::vector<std::uint32_t> found_, tokens_;  // token sets; tokens, as in `AutomatonCache::parts`
     std::vector<Span> spans_;
     std::unordered_map<std::uint32_t, VisitedSet> visited_configs_;
     std::size_t task_count_ = 0;  // number of tasks of the mask

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "guideway/base/bit_row.h"
+#include "guideway/base/simd.h"
 #include "guideway/base/thread_scratch.h"
 #include "guideway/vocabulary/token_table.h"
 
@@ -159,7 +161,7 @@ void MaskEngine::put_first(std::span<Mask*> masks) const {
 }
 
 void MaskEngine::write(const AutomatonCache& from, std::span<Mask* const> masks, std::span<std::uint32_t> row) const {
-    if (masks.empty()) return std::fill(row.begin(), row.end(), 0);
+    if (masks.empty()) return clear_row(row);
     write(from, *masks.front(), kNoTokens, row);
     for (const Mask* one : masks.subspan(1)) write(from, *one, masks.front()->run, row);
 }
@@ -171,9 +173,9 @@ void MaskEngine::write(const AutomatonCache& from, const Mask& mask, std::uint32
     else {
         std::vector<std::uint32_t>& set_before = thread_scratch<MaskEngine, std::uint32_t>();
         for (const std::uint32_t t : sets()[mask.run].cleared())
-            if (row[t >> 5] >> (t & 31) & 1) set_before.push_back(t);
+            if (has_bit(row, t)) set_before.push_back(t);
         write_parts(from, mask, before, row);
-        for (const std::uint32_t t : set_before) row[t >> 5] |= 1u << (t & 31);
+        set_bits(row, set_before);
     }
     if (mask.verified != kNoTokens) sets().merge(mask.verified, row);
 }
@@ -184,9 +186,11 @@ void MaskEngine::write_parts(const AutomatonCache& from, const Mask& mask, std::
     else if (sets().delta_base(before) == sets().delta_base(mask.run)) sets().restore(before, row);
     else sets().merge(mask.run, row);
     std::uint32_t part = mask.parts.at;
-    for (const std::uint32_t end = part + mask.parts.sets; part != end; ++part) sets().merge(from.parts[part], row);
+    for (const std::uint32_t end = part + mask.parts.sets; part != end; ++part)
+        if (const std::uint32_t one = from.parts[part]; one & AutomatonCache::kOneToken) set_bit(row, one & ~AutomatonCache::kOneToken);
+        else sets().merge(one, row);
     for (const std::uint32_t end = part + 2 * mask.parts.spans; part != end; part += 2)
-        for (const std::uint32_t t : from.tokens({from.parts[part], from.parts[part + 1]})) row[t >> 5] |= 1u << (t & 31);
+        set_bits(row, from.tokens({from.parts[part], from.parts[part + 1]}));
     sets().change(mask.run, row);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "guideway/base/bit_row.h"
 #include "guideway/base/simd.h"
 #include "guideway/base/sort_unique.h"
 
@@ -76,23 +77,23 @@ void TokenSets::write(std::uint32_t id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id].form == TokenSet::Form::delta ? sets_[sets_[id].base] : sets_[id];
     if (set.form == TokenSet::Form::dense) copy(set.data, row);
     else {
-        std::fill(row.begin(), row.end(), 0);
-        for (std::uint32_t t : set.data) row[t >> 5] |= 1u << (t & 31);
+        clear_row(row);
+        set_bits(row, set.data);
     }
 }
 
 void TokenSets::merge(std::uint32_t id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id].form == TokenSet::Form::delta ? sets_[sets_[id].base] : sets_[id];
     if (set.form == TokenSet::Form::dense) join(set.data, row);
-    else
-        for (std::uint32_t t : set.data) row[t >> 5] |= 1u << (t & 31);
+    else set_bits(row, set.data);
 }
 
 void TokenSets::restore(std::uint32_t id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id];
     if (set.form != TokenSet::Form::delta) return;
     const TokenSet& base = sets_[set.base];
-    for (const std::uint32_t t : set.cleared()) row[t >> 5] |= std::uint32_t{base.holds(t)} << (t & 31);
+    for (const std::uint32_t t : set.cleared())
+        if (base.holds(t)) set_bit(row, t);
 }
 
 void TokenSets::append(std::uint32_t id, std::vector<std::uint32_t>& tokens) const {
@@ -106,8 +107,8 @@ void TokenSets::append(std::uint32_t id, std::vector<std::uint32_t>& tokens) con
 void TokenSets::change(std::uint32_t id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id];
     if (set.form != TokenSet::Form::delta) return;
-    for (const std::uint32_t t : set.cleared()) row[t >> 5] &= ~(1u << (t & 31));
-    for (const std::uint32_t t : set.added()) row[t >> 5] |= 1u << (t & 31);
+    clear_bits(row, set.cleared());
+    set_bits(row, set.added());
 }
 
 void TokenSets::sweep(std::vector<bool>& used) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "guideway/base/bit_row.h"
 #include "guideway/base/error.h"
 #include "guideway/mask/substrings_walk.h"
 
@@ -170,8 +171,7 @@ std::uint32_t Completions::keep_within(const Configs& configs, std::span<std::ui
             // If even tokens of maximum length do not fit, the exact number is not needed.
             if (sum(needs, 1) > left && (machine_.cost_is_upper_bound() || bytes / vocabulary_.longest() < left)) needs = tokens(here);
             worst = std::max(worst, needs);
-            if (sum(needs, 1) > left)
-                for (std::uint32_t t : ending) row[t >> 5] &= ~(1u << (t & 31));
+            if (sum(needs, 1) > left) clear_bits(row, ending);
         }
         i = trie.end[i] > i + 1 && loops(here, i) ? trie.end[i] : i + 1;
     }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "guideway/base/bit_row.h"
 #include "guideway/base/checksum.h"
 #include "guideway/base/error.h"
+#include "guideway/base/simd.h"
 #include "guideway/matcher/completions.h"
 
 namespace guideway {
@@ -107,13 +109,11 @@ void Matcher::fill_locked(const StateSet& state_set, std::span<std::uint32_t> ro
     if (automaton_->store_->engine.fill(*automaton_->machine_, automaton_->id_, state_set, row)) add_ends(row);
 }
 
-void Matcher::add_ends(std::span<std::uint32_t> row) const {
-    for (const std::uint32_t t : automaton_->vocabulary_->eos()) row[t >> 5] |= 1u << (t & 31);
-}
+void Matcher::add_ends(std::span<std::uint32_t> row) const { set_bits(row, automaton_->vocabulary_->eos()); }
 
 void Matcher::fill(std::span<std::uint32_t> row) const {
     if (finished_) {
-        std::fill(row.begin(), row.end(), 0);
+        clear_row(row);
         return add_ends(row);
     }
     {
@@ -175,7 +175,7 @@ bool Matcher::fill_drafts(std::span<const std::uint32_t> tokens, std::span<const
             else draft.legal = false;
         }
         const auto row = rows.subspan(i * width, width);
-        if (!draft.legal || draft.finished) std::fill(row.begin(), row.end(), 0);
+        if (!draft.legal || draft.finished) clear_row(row);
         if (draft.legal && draft.finished) add_ends(row);
         else if (draft.legal && !known) fill_locked(*draft.state_set, row);
         else if (draft.legal && !fill_known(*draft.state_set, row)) return false;
@@ -279,7 +279,7 @@ void Matcher::advance_and_fill(std::int64_t token, std::span<std::uint32_t> row)
     locked([&] {
         take(id);
         if (finished_) {
-            std::fill(row.begin(), row.end(), 0);
+            clear_row(row);
             return add_ends(row);
         }
         try {
@@ -428,11 +428,11 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
     Configs configs = now();
     const std::uint32_t least = finished_ ? kInfinite : needed();
     if (finished_ || least > left) {
-        std::fill(row.begin(), row.end(), 0);
+        clear_row(row);
         return {.fits = false, .is_whole = false};
     }
     if (left == 1 && least == 1) {  // only an end token fits
-        std::fill(row.begin(), row.end(), 0);
+        clear_row(row);
         add_ends(row);
         return {.fits = true, .is_whole = false};
     }

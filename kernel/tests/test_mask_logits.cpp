@@ -79,7 +79,7 @@ void counted(std::mt19937& chance) {
     }
 }
 
-// For all alignments, exactly the given number of words is copied.
+// For all alignments, exactly the given number of words is copied or cleared.
 void copied(std::mt19937& chance) {
     std::vector<std::uint32_t> from(200);
     for (std::uint32_t& word : from) word = static_cast<std::uint32_t>(chance());
@@ -89,6 +89,9 @@ void copied(std::mt19937& chance) {
             const auto begin = static_cast<std::ptrdiff_t>(behind);
             std::copy_n(from.begin() + 3, words, wanted.begin() + begin);
             copy(std::span(from).subspan(3, words), std::span(to).subspan(behind));
+            CHECK(to == wanted);
+            std::fill_n(wanted.begin() + begin, words, 0);
+            clear_row(std::span(to).subspan(behind, words));
             CHECK(to == wanted);
         }
     }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "check.h"
+#include "guideway/base/bit_row.h"
 #include "guideway/mask/token_sets.h"
 
 using namespace guideway;
@@ -74,11 +75,23 @@ void written(std::mt19937& random) {
     }
 }
 
+// Bits of lists of all lengths are set and cleared, and no others.
+void set_and_cleared(std::mt19937& random) {
+    const Set before = some(random, kTokens), list = some(random, static_cast<std::uint32_t>(random() % 20));
+    Row row = row_of(before);
+    set_bits(row, listed(list));
+    CHECK(row == row_of(joined(before, list)));
+    clear_bits(row, listed(list));
+    CHECK(row == row_of(without(before, list)));
+    for (std::uint32_t t = 0; t < kTokens; ++t) CHECK(has_bit(row, t) == (before.contains(t) && !list.contains(t)));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     check::begin(argc, argv);
     std::mt19937 random(7);
     for (int turn = 0; turn < 500; ++turn) written(random);
+    for (int turn = 0; turn < 500; ++turn) set_and_cleared(random);
     return check::report();
 }

@@ -43,10 +43,10 @@ public:
     std::uint32_t words() const { return (size() + 31) / 32; }
     // Empty for a token that is never legal.
     std::string_view token(std::uint32_t id) const { return tokens()[id]; }
-    // Loads the bytes of a token into the cache of the processor, which rarely holds them.
+    // Loads the position of a token's bytes into the cache of the processor, which rarely holds it.
     void prefetch(std::uint32_t id) const {
 #ifdef __GNUC__
-        __builtin_prefetch(text_.data() + starts_[id]);
+        __builtin_prefetch(&starts_[id]);
 #else
         static_cast<void>(id);
 #endif
