@@ -106,14 +106,19 @@ def _is_never_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
 def pairs(tool: Tool, family: Family) -> Term:
     """Return the term of arguments that are written with the three texts of `family.pair`.
 
-    Raises the errors of `properties` and `is_text`.
+    Raises the errors of `properties` and `is_text`, and `UnsupportedError` if a listed text contains the third text.
     """
     before, between, after = family.pair
+    end = after.strip() or after
     made: list[Term] = []
     for name, schema, required in properties(tool):
         if is_text(tool, schema):
             texts = [one for one in schema["enum"] if isinstance(one, str)] if "enum" in schema else None
-            value: Term = Text(without(after.strip()) if texts is None else Literals(tuple(texts)))
+            if any(end in one for one in texts or ()):
+                raise UnsupportedError(
+                    f"tool {tool.name!r}: this family supports only texts without {end!r}, which ends a value"
+                )
+            value: Term = Text(without(end) if texts is None else Literals(tuple(texts)))
         else:
             value = term_of(_source(tool, schema))
         head, tail = marker(before + name + between, family.special), marker(after, family.special)

@@ -30,7 +30,19 @@ from guideway.frontends.regex import parse_pattern
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import byte_automaton
-from guideway.grammar.regular import ANY_TEXT, Complement, Concat, Repeat, chars
+from guideway.grammar.regular import (
+    ANY_CHAR,
+    ANY_TEXT,
+    EMPTY,
+    Complement,
+    Concat,
+    Intersection,
+    Regular,
+    Repeat,
+    Union,
+    chars,
+    literal,
+)
 from guideway.jsontext.decoder import loads
 from guideway.tokenizers.tokenizer import Tokenizer
 
@@ -220,17 +232,18 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         if family.thoughts is None:
             return reply
         before, after = family.thoughts
-        inside = Text(without(family.trigger if family.answer else after))
-        return Concatenation(
-            (Repetition(Concatenation((self._marker(before), inside, self._marker(after))), 0, 1), reply)
-        )
+        if family.answer:  # the parser of channels takes each marker for one, so reasoning contains none
+            inside: Term = Concatenation((Text(without(family.trigger)), self._marker(after)))
+        else:
+            inside = up_to_marker(after, family.special)
+        return Concatenation((Repetition(Concatenation((self._marker(before), inside)), 0, 1), reply))
 
     def _choice(self) -> Term:
         family = self.family
         if family.trigger:
             text: Term = Text(without(family.trigger))
         else:
-            text = Text(Complement(Concat((parse_pattern(family.begins, "python"), ANY_TEXT))))
+            text = Text(Complement(Concat((self._thought(), parse_pattern(family.begins, "python"), ANY_TEXT))))
         text = Concatenation((self._marker(family.answer), text))
         if self.choice == "none":
             return text
@@ -242,10 +255,22 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
             (text, Concatenation((up_to_marker(family.trigger, family.special), self._calls(family.trigger))))
         )
 
+    def _thought(self) -> Regular:
+        """Return the texts that `parse` reads as the reasoning of a reply, and the empty text."""
+        if self.family.thoughts is None:
+            return EMPTY
+        before, after = map(literal, self.family.thoughts)
+        early = Concat((ANY_TEXT, after, ANY_CHAR, ANY_TEXT))
+        first = Intersection((Concat((ANY_TEXT, after)), Complement(early)))
+        return Union((EMPTY, Concat((parse_pattern(r"\s*", "python"), before, first))))
+
     def _calls(self, written: str) -> Term:
-        """Return the term of the calls, without their beginning `written`, which precedes the term."""
+        """Return the term of the calls, without their beginning `written`, which precedes the term.
+
+        Before that beginning, the text before the calls can end with `Family.lead`.
+        """
         family = self.family
-        lead = Repetition(self._marker(family.lead), 0, 1 if family.lead else 0)
+        lead = Repetition(self._marker(family.lead), 0, 1 if family.lead and not written else 0)
         first = self._marker((family.opening + family.prefix)[len(written) :])
         one = Alternation(tuple(map(self._call, self._called.values())))
         several = self.parallel and family.several

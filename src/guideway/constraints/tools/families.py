@@ -27,12 +27,14 @@ class Family:
         middle: The text between name and arguments.
         suffix: The text after the arguments.
         trigger: The text with which `opening` begins, or the first call if `opening` is empty. The text before the
-            calls does not contain it. "": a reply with calls has no text before them, and its beginning matches `begins`.
+            calls does not contain it. "": a reply with calls has no text before them, and its beginning after the
+            reasoning matches `begins`.
         opening: The text before the first call.
         separator: The text between two calls.
         closing: The text after the last call.
-        begins: The pattern that the beginning of a reply with calls matches, if `trigger` is "".
-        lead: A text that may precede the calls.
+        begins: The pattern that the beginning of a reply with calls matches, if `trigger` is "". A reply without calls
+            does not match it, neither at its beginning nor after its reasoning.
+        lead: A text that may precede `opening`. It is not part of the text of the reply.
         call_id: The texts before and after the id of a call. The id may be missing; it has nine letters and digits. It
             follows the name; in a call that is a JSON object, it follows the arguments. None: calls have no id.
         arguments: "json" (one JSON object), "pairs" (keys and values between the texts of `pair`: strings without

@@ -21,7 +21,8 @@ __all__ = ["Found", "no_constant", "read"]
 
 _SPACE = re.compile(r"\s*")
 _ARGUMENTS = ("arguments", "parameters")
-_NAME = r"(?:functions\.)?([A-Za-z_][A-Za-z0-9_.-]*)"
+_NAME = re.compile(r"(?:functions\.)?([A-Za-z_][A-Za-z0-9_.-]*)")
+_LEADS = ("<|python_tag|>", "<|python_start|>")
 _ID = re.compile(r"[A-Za-z0-9]+")
 _END_MARKERS = (
     *(f"<|{name}|>" for name in ("im_end", "eot_id", "eom_id", "eot", "endoftext", "observation", "python_end")),
@@ -68,7 +69,7 @@ def read(family: Family, text: str, is_text: Callable[[str, str], bool]) -> Foun
 
 def _between(text: str, before: str, after: str) -> tuple[str, str] | None:
     start = _space(text, 0)
-    if not text.startswith(before, start) or (end := text.find(after, start)) < 0:
+    if not text.startswith(before, start) or (end := text.find(after, start + len(before))) < 0:
         return None
     return text[start + len(before) : end], text[end + len(after) :]
 
@@ -105,9 +106,9 @@ class _Calls:
             self.found.text = text
             return
         self.at = start
-        if not family.trigger and not self._skip("<|python_tag|>"):
-            self._skip("<|python_start|>")
-        outside = [text[:start]]
+        if not family.trigger and not any(map(self._skip, filter(None, (*_LEADS, family.lead)))):
+            self.at = start
+        outside = [text[:start].removesuffix(family.lead)]
         while True:
             self._group()
             again = text.find(family.trigger, self.at) if family.trigger else -1
@@ -138,25 +139,48 @@ class _Calls:
         if not self._skip(marker):
             _fail(self.text, self.at, repr(marker.strip()))
 
+    def _skip_end(self, marker: str) -> None:
+        """Read an end marker if it comes next. White space after a call is not read without a marker."""
+        if marker.strip():
+            self._skip(marker)
+
     def _group(self) -> None:
         """Parse the calls that are written together: one call, or all calls up to `closing` or the end of the list."""
         family = self.family
         if family.arguments == "python":
             self._python()
             return
-        listed = family.opening.endswith("[")
-        if family.opening:
-            self._need(family.opening[:-1] if listed else family.opening)
+        head = family.prefix.partition(NAME_KEY)[0]
+        is_list = family.prefix == NAME_KEY and family.suffix == "}" and family.separator.strip() == ","
+        listed = is_list and family.opening.endswith("[") and family.closing.startswith("]")
+        self._need(family.opening[:-1] if listed else family.opening)
         if family.is_object:
-            head, tail = family.prefix.partition(NAME_KEY)[0], family.suffix.partition("}")[2]
-            self._objects(head, tail)
+            self._objects(head, family.suffix.partition("}")[2])
         else:
-            self._need(family.prefix)
+            self._need(head)
             self._named()
-            while family.opening and self._skip(family.prefix):
+            while self._begins_again(head):
                 self._named()
-        if family.closing and not listed:
-            self._skip(family.closing)
+        self._skip_end(family.closing[1:] if listed else family.closing)
+
+    def _begins_again(self, head: str) -> bool:
+        """Read the separator and the beginning `head` of another call.
+
+        Returns False, and reads nothing, if no other call comes next. Raises `InvalidTextError` if neither a call nor
+        `closing` follows a separator.
+        """
+        family, before = self.family, self.at
+        separator, closing = family.separator.strip(), family.closing.strip() or "\0"
+        separated = bool(separator) and self._skip(separator)
+        if (separated or not separator) and self._skip(head):
+            start = _space(self.text, self.at)
+            is_value = self.text.startswith(("{", "["), start) and not self.text.startswith(closing, start)
+            if is_value if family.is_object else self._name(start):
+                return True
+        if separated and not self.text.startswith(closing, _space(self.text, before)):
+            _fail(self.text, self.at, "a call")
+        self.at = before
+        return False
 
     # A JSON object with name and arguments, or a list of such objects.
 
@@ -166,12 +190,9 @@ class _Calls:
             value = self._json()
             for one in value if isinstance(value, list) else [value]:
                 self._object(one)
-            if tail:
-                self._skip(tail)
-            if not self._skip(self.family.separator.strip() or "\0"):
+            self._skip_end(tail)
+            if not self._begins_again(head):
                 break
-            if not self.text.startswith(("{", "["), _space(self.text, self.at)):
-                _fail(self.text, self.at, "a call")
 
     def _object(self, value: Any) -> None:
         inner = value.get("function", value) if isinstance(value, dict) else None
@@ -199,9 +220,20 @@ class _Calls:
 
     # A name followed by its arguments.
 
+    def _name(self, at: int) -> re.Match[str] | None:
+        """Match the name of a tool and what comes after it: an id or the text before the arguments."""
+        found = _NAME.match(self.text, at)
+        if found is None:
+            return None
+        before, self.at = self.at, found.end()
+        after = (self.family.middle, *(self.family.call_id or ())[:1])
+        follows = self.family.arguments == "pairs" or any(map(self._skip, after))
+        self.at = before
+        return found if follows else None
+
     def _named(self) -> None:
         family, call_id = self.family, ""
-        found = re.compile(_NAME).match(self.text, at := _space(self.text, self.at))
+        found = _NAME.match(self.text, at := _space(self.text, self.at))
         if found is None:
             _fail(self.text, at, "the name of a tool")
         self.at = found.end()
@@ -210,19 +242,22 @@ class _Calls:
             if given is None:
                 _fail(self.text, self.at, "the id of a call")
             call_id, self.at = given[0], given.end()
+            self._need(family.call_id[1])
         if family.arguments == "pairs":
             self._skip(family.middle)
             arguments: Any = dict(self._pairs(found[1]))
         else:
             self._need(family.middle)
             arguments = self._json()
-        self._skip(family.suffix)
+        self._skip_end(family.suffix)
         self._call(found[1], arguments, call_id)
 
     def _pairs(self, tool: str) -> Iterator[tuple[str, Any]]:
         before, between, after = self.family.pair
-        key_end = between.partition("\n")[0]
-        gap, end_mark = between[len(key_end) :], after.strip()
+        key_end = between.strip().partition("\n")[0] or between
+        gap = between.partition(key_end)[2]
+        end_mark = after.strip() or after
+        line, last = between[len(between.rstrip()) :], after[: len(after) - len(after.lstrip())]
         while self._skip(before):
             if (end := self.text.find(key_end, self.at)) < 0:
                 _fail(self.text, self.at, repr(key_end))
@@ -233,8 +268,7 @@ class _Calls:
                 if (end := self.text.find(end_mark, self.at)) < 0:
                     _fail(self.text, self.at, repr(end_mark))
                 value, self.at = self.text[self.at : end], end
-                lines = after.startswith("\n")  # a value that is written as text is on separate lines
-                yield key, value.removeprefix("\n").removesuffix("\n") if lines else value
+                yield key, value.removeprefix(line).removesuffix(last if last != after else "")
             else:
                 yield key, self._json()
             self._need(end_mark)

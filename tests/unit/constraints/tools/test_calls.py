@@ -293,6 +293,9 @@ def test_what_is_refused() -> None:
     with pytest.raises(gw.errors.InvalidConstraintError, match="family"):
         gw.ToolCalls(TOOLS, family="gpt")
     odd = gw.Tool("odd", {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}})
+    marked = gw.Tool("f", {"type": "object", "properties": {"a": {"type": "string", "enum": ["b", "</parameter>"]}}})
+    with pytest.raises(gw.errors.UnsupportedError, match="without '</parameter>', which ends a value"):
+        gw.ToolCalls([marked], family="qwen-coder").grammar()
     for family in ("glm", "qwen-coder"):
         with pytest.raises(gw.errors.UnsupportedError, match="always text or never text"):
             gw.ToolCalls([odd], family=family)
