@@ -115,7 +115,9 @@ UNSUITABLE: list[Any] = [
 """Types without a known set of texts; the library refuses them."""
 
 HASHED: list[Any] = [int, str, bool, date, uuid.UUID, Decimal, Words, Literal["p", "q"], int | None, Fraction]
+HASHED += [int | bool, float, datetime, Annotated[str, StringConstraints(to_lower=True)], tuple[int, str]]
 KEYS: list[Any] = [str, int, date, uuid.UUID, Words, Literal["k1", "k2"], Annotated[str, Field(max_length=3)], float]
+KEYS += [Annotated[str, Field(pattern="^[a-c]+$")], datetime]
 
 
 def make_type(rng: random.Random, depth: int = 3) -> Any:
@@ -135,7 +137,7 @@ def _constrained(rng: random.Random) -> Any:
         Annotated[int, Field(ge=low, le=high)],
         Annotated[int, Field(gt=low, multiple_of=rng.choice([2, 3, 7]))],
         Annotated[float, Field(gt=low / 4, lt=high)],
-        Annotated[float, Field(multiple_of=0.5, allow_inf_nan=False)],
+        Annotated[float, Field(multiple_of=rng.choice([0.5, 0.01, 3, 0.3]), allow_inf_nan=False)],
         Annotated[Decimal, Field(max_digits=max(1, places + rng.randint(-3, 3)), decimal_places=places)],
         Annotated[Decimal, Field(ge=low, le=high, decimal_places=2)],
         Annotated[Decimal, Field(max_digits=rng.randint(1, 5))],
@@ -173,7 +175,7 @@ def _tuple(rng: random.Random, depth: int) -> Any:
 def _set(rng: random.Random, depth: int) -> Any:
     kind = rng.choice([set, frozenset, collections.abc.Set])
     made = kind[rng.choice(HASHED)]
-    return made if rng.random() < 0.6 else Annotated[made, Field(min_length=1, max_length=3)]
+    return made if rng.random() < 0.6 else Annotated[made, Field(min_length=rng.choice([1, 2]), max_length=3)]
 
 
 def _mapping(rng: random.Random, depth: int) -> Any:
@@ -181,7 +183,7 @@ def _mapping(rng: random.Random, depth: int) -> Any:
     if rng.random() < 0.15:
         return collections.Counter[rng.choice([str, int, Words])]  # type: ignore[misc]  # types of the draw
     made = rng.choice(kinds)[rng.choice(KEYS), make_type(rng, min(depth, 1))]
-    return made if rng.random() < 0.7 else Annotated[made, Field(min_length=1, max_length=2)]
+    return made if rng.random() < 0.7 else Annotated[made, Field(min_length=rng.choice([1, 2]), max_length=2)]
 
 
 def _union(rng: random.Random, depth: int) -> Any:

@@ -254,11 +254,14 @@ def _reason(problem: Exception) -> str:
 
 def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     from pydantic.errors import PydanticUserError
+    from pydantic_core import PydanticOmit
 
     try:
         return adapter.json_schema(mode="validation", schema_generator=schema_generator())
     except PydanticUserError as problem:
         raise UnsupportedError(f"the type has no JSON Schema: {_reason(problem)}") from problem
+    except PydanticOmit as problem:
+        raise UnsupportedError("the type has no JSON Schema: it is a SkipJsonSchema") from problem
     except ImportError as problem:
         raise MissingDependencyError(f"the type needs a package that is not installed: {problem}") from problem
     except RecursionError:

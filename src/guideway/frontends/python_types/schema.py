@@ -11,7 +11,7 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from guideway.caching import cached
 from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.python_types.json_strings import json_pattern
+from guideway.frontends.python_types.patterns import ecma_pattern
 from guideway.frontends.python_types.probes import accepts, length_bound, other_bound, read_from_json, special
 from guideway.frontends.python_types.texts import (
     FORMATS,
     NOT_PYTHON,
     STRIPPED,
     dates,
-    ecma_pattern,
     past_or_future,
     time_zones,
     url,
@@ -45,7 +45,7 @@ _NO_LEAP_SECOND = {"not": {"pattern": ":60"}}
 SHORTEST_STEP = 1e-16
 """The smallest difference of two numbers that the generation profile writes.
 
-It can be smaller if the bounds of the numbers have 16 or more digits after the point.
+It is smaller if the bounds of the numbers have 16 or more digits after the point.
 """
 
 _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
@@ -157,10 +157,11 @@ def schema_generator() -> type[GenerateJsonSchema]:
                 "strip_whitespace": config.str_strip_whitespace or None,
             }
             whole: Any = {**{name: value for name, value in general.items() if value is not None}, **schema}
-            return _string(super().str_schema(whole), whole)
+            engine = schema.get("regex_engine") or config.regex_engine
+            return _string(super().str_schema(whole), whole, engine == "python-re")
 
         def float_schema(self, schema: Any) -> dict[str, Any]:
-            return _rounded(super().float_schema(schema))
+            return _exact_multiples(_rounded(super().float_schema(schema)))
 
         def literal_schema(self, schema: Any) -> dict[str, Any]:
             """Return the schema without the values that Pydantic reads from no JSON text, such as bytes."""
@@ -174,10 +175,20 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return super().literal_schema(made)
 
         def set_schema(self, schema: Any) -> dict[str, Any]:
+            self._check_least(schema, schema.get("items_schema", {"type": "any"}), "items of a set")
             return _hashable(super().set_schema(schema), schema)
 
         def frozenset_schema(self, schema: Any) -> dict[str, Any]:
+            self._check_least(schema, schema.get("items_schema", {"type": "any"}), "items of a set")
             return _hashable(super().frozenset_schema(schema), schema)
+
+        def _check_least(self, schema: Any, inner: Any, what: str) -> None:
+            """Raise `UnsupportedError` if `min_length` counts equal values once that the JSON text has twice."""
+            if (schema.get("min_length") or 0) > 1 and not _differ(inner, self.definitions_of_core, self._config):
+                raise UnsupportedError(
+                    f"min_length above 1 is not supported for {what} of which different texts can be equal values; "
+                    "use a list"
+                )
 
         def chain_schema(self, schema: Any) -> dict[str, Any]:
             if any(step.get("type") == "is-instance" for step in schema["steps"]):
@@ -208,14 +219,19 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return url(schema.get("allowed_schemes"), schema.get("max_length"))
 
         def model_fields_schema(self, schema: Any) -> dict[str, Any]:
+            _check_keys((name, field.get("validation_alias")) for name, field in schema["fields"].items())
             self.names.update((id(field), name) for name, field in schema["fields"].items())
             return super().model_fields_schema(schema)
 
         def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
+            fields = [field for field in schema["fields"] if field.get("init", True)]  # the others are not read
+            schema = {**schema, "fields": fields}
+            _check_keys((field["name"], field.get("validation_alias")) for field in fields)
             self.names.update((id(field), field["name"]) for field in schema["fields"])
             return super().dataclass_args_schema(schema)
 
         def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
+            _check_keys((name, field.get("validation_alias")) for name, field in schema["fields"].items())
             self.names.update((id(field), name) for name, field in schema["fields"].items())
             return super().typed_dict_schema(schema)
 
@@ -273,17 +289,24 @@ def schema_generator() -> type[GenerateJsonSchema]:
                 made["enum"] = [value for value in values if not isinstance(value, (list, dict))]
             return made
 
+        def _mapping(self, schema: Any, made_by: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+            keys = schema.get("keys_schema", {"type": "any"})
+            made = _with_keys(keys, schema, made_by)
+            if keys["type"] != "any":  # keys of any type are texts
+                self._check_least(schema, keys, "keys")
+            return made
+
         def dict_schema(self, schema: Any) -> dict[str, Any]:
-            return _with_keys(schema, super().dict_schema)
+            return self._mapping(schema, super().dict_schema)
 
         def ordered_dict_schema(self, schema: Any) -> dict[str, Any]:
-            return _with_keys(schema, super().ordered_dict_schema)
+            return self._mapping(schema, super().ordered_dict_schema)
 
         def frozendict_schema(self, schema: Any) -> dict[str, Any]:
-            return _with_keys(schema, super().frozendict_schema)
+            return self._mapping(schema, super().frozendict_schema)
 
         def counter_schema(self, schema: Any) -> dict[str, Any]:
-            return _with_keys(schema, super().counter_schema)
+            return self._mapping(schema, super().counter_schema)
 
         def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
             """Return the schema of a union. The discriminator is required, because Pydantic ignores its default."""
@@ -323,12 +346,12 @@ def _with_length(made: dict[str, Any], name: str, value: int) -> dict[str, Any]:
     return {**made, f"{name}{keyword}": value if known is None else most(known, value)}
 
 
-def _with_keys(schema: Any, made_by: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+def _with_keys(keys: Any, schema: Any, made_by: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
     """Return the schema of a mapping whose JSON keys Pydantic reads as the type of the keys.
 
-    `made_by` returns Pydantic's schema. Raises `UnsupportedError` for other types of keys.
+    `keys` is the core schema of the keys. `made_by` returns Pydantic's schema, in which the pattern of the keys asserts
+    nothing about other keys. Raises `UnsupportedError` for other types of keys.
     """
-    keys = schema.get("keys_schema", {"type": "any"})
     if keys.get("type") not in _KEYS:
         raise UnsupportedError(f"dict keys of type {keys.get('type')!r} are not supported; use a list of pairs")
     made = made_by(schema)
@@ -336,6 +359,9 @@ def _with_keys(schema: Any, made_by: Callable[[Any], dict[str, Any]]) -> dict[st
         if keys.keys() - {"type", "metadata", "ref", "strict"}:
             raise UnsupportedError("int keys with bounds are not supported; use plain int, or a list of pairs")
         made["propertyNames"] = _INTEGER_KEY
+    for pattern, values in made.pop("patternProperties", {}).items():
+        made["additionalProperties"] = values
+        made["propertyNames"] = {**made.get("propertyNames", {}), "pattern": pattern}
     return made
 
 
@@ -388,23 +414,42 @@ def _in_field(name: str, field: Any, made: Callable[[Any], dict[str, Any]]) -> d
 
     An `UnsupportedError` in it gets the JSON Pointer of the field.
     """
+    from pydantic_core import PydanticOmit
+
     try:
         alias = field.get("validation_alias")
         if isinstance(alias, list) and not any(isinstance(path, list) and len(path) == 1 for path in alias):
             raise UnsupportedError(f"a field that is read from a path of keys is not supported: {alias!r}")
-        return made(field)
+        try:
+            return made(field)
+        except PydanticOmit:
+            if field["schema"]["type"] == "default" or not field.get("required", True):
+                raise
+            raise UnsupportedError("a required field that is left out of the JSON Schema is not supported") from None
     except UnsupportedError as error:
         place = pointer("", name) + (error.place or "")
         why = str(error) if error.place is None else str(error).removeprefix(f"{error.place}: ")
         raise UnsupportedError(f"{place}: {why}", place) from error
 
 
-def _string(made: dict[str, Any], schema: Any) -> dict[str, Any]:
+def _check_keys(fields: Iterable[tuple[str, Any]]) -> None:
+    """Raise `UnsupportedError` if two fields, given with their aliases, are read from the same key."""
+    known: set[str] = set()
+    for name, alias in fields:
+        paths = [path for path in alias if isinstance(path, list) and len(path) == 1] if isinstance(alias, list) else []
+        key = paths[0][0] if paths else alias if isinstance(alias, str) else name
+        if key in known:
+            raise UnsupportedError(f"two fields that are read from the key {key!r} are not supported")
+        known.add(key)
+
+
+def _string(made: dict[str, Any], schema: Any, python: bool) -> dict[str, Any]:
+    """Return the schema of a str. `python`: whether Pydantic uses Python's `re` for patterns, as for compiled ones."""
     pattern = schema.get("pattern")
     if isinstance(pattern, re.Pattern) and pattern.flags & ~int(re.UNICODE):
         raise UnsupportedError(f"a compiled pattern with flags is not supported: {pattern!r}; write the flags inline")
     if "pattern" in made:
-        made["pattern"] = ecma_pattern(made["pattern"])
+        made["pattern"] = ecma_pattern(made["pattern"], python=python or isinstance(pattern, re.Pattern))
     more = [{"pattern": STRIPPED}] if schema.get("strip_whitespace") else []
     if schema.get("ascii_only"):
         more.append({"pattern": r"^[\x00-\x7f]*$"})
@@ -420,12 +465,83 @@ def _rounded(made: dict[str, Any]) -> dict[str, Any]:
     low, high = made.get("exclusiveMinimum", -math.inf), made.get("exclusiveMaximum", math.inf)
     if math.nextafter(low, math.inf) >= high:
         more.append({"not": {}})
-    for name, closed, to in (("exclusiveMinimum", "minimum", math.inf), ("exclusiveMaximum", "maximum", -math.inf)):
-        if name in made:
-            bound, following = float(made[name]), math.nextafter(made[name], to)
-            if abs(following - bound) > SHORTEST_STEP:
-                more.append({closed: following})
-    return _limited(made, more)
+    exclusive = [("minimum", low, math.inf), ("maximum", high, -math.inf)]
+    bounds = [made[name] for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum") if name in made]
+    waiting = [(name, bound, math.nextafter(bound, to)) for name, bound, to in exclusive if math.isfinite(bound)]
+    while True:
+        # Bounds with more digits allow numbers with more digits, which can be nearer to another bound.
+        step = min([SHORTEST_STEP, *(10.0 ** -(_places(bound) + 1) for bound in bounds)])
+        found = next((one for one in waiting if abs(one[2] - one[1]) > step), None)
+        if found is None:
+            return _limited(made, more)
+        waiting.remove(found)
+        more.append({found[0]: found[2]})
+        bounds.append(found[2])
+
+
+def _places(number: float) -> int:
+    """Return the number of digits after the point of a number in plain notation."""
+    exponent = Decimal(repr(number)).normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _exact_multiples(made: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of floats, changed so that Pydantic finds each written multiple to be a multiple.
+
+    Pydantic divides floats. The written numbers are bounded so that the multiples of a sum of few powers of two are
+    floats. Other multiples are bounded so that the error of a float is less than Pydantic's tolerance of 1e-9.
+
+    Raises `UnsupportedError` if the bounds of the type allow no such number.
+    """
+    if "multipleOf" not in made:
+        return made
+    numerator, denominator = float(made["multipleOf"]).as_integer_ratio()
+    if numerator & (numerator - 1) == 0:  # a power of two: each float that a multiple rounds to is a multiple
+        return made
+    exact = Decimal(repr(made["multipleOf"])) == Decimal(float(made["multipleOf"]))
+    largest = 2**53 / denominator if exact else 2.0**22
+    bounds = [made.get("minimum"), made.get("exclusiveMinimum"), made.get("maximum"), made.get("exclusiveMaximum")]
+    if max((one for one in bounds[:2] if one is not None), default=0) >= largest or -largest >= min(
+        (one for one in bounds[2:] if one is not None), default=0
+    ):
+        raise UnsupportedError(
+            f"multiple_of={made['multipleOf']!r} of a float with bounds beyond {largest:g} is not supported, because "
+            "floats are not exact there; use a Decimal"
+        )
+    return {**made, "allOf": [*made.get("allOf", ()), {"minimum": -largest, "maximum": largest}]}
+
+
+def _differ(schema: Any, definitions: list[Any], config: Any) -> bool:
+    """Return whether JSON values that are not equal are always read as values that are not equal, as far as is known.
+
+    Args:
+        schema: The core schema of the values.
+        definitions: The core schemas that it may refer to.
+        config: The configuration of the model.
+    """
+    todo, numeric = [schema], set()  # `numeric`: whether numbers (False) and booleans (True) are read
+    while todo:
+        one = todo.pop()
+        kind = one["type"]
+        if kind == "nullable":
+            todo.append(one["schema"])
+        elif kind == "definition-ref":
+            todo += [found for found in definitions if found["ref"] == one["schema_ref"]]
+        elif kind == "tuple":
+            todo += one["items_schema"]
+        elif kind == "union":
+            todo += [choice[0] if isinstance(choice, tuple) else choice for choice in one["choices"]]
+        elif kind in ("literal", "enum"):
+            values = one["expected"] if kind == "literal" else [member.value for member in one["members"]]
+            numeric |= {type(value) is bool for value in values if isinstance(value, (bool, int, float))}
+        elif kind == "str":
+            if one.get("to_lower", config.str_to_lower) or one.get("to_upper", config.str_to_upper):
+                return False
+        elif kind in ("int", "bool", "decimal"):
+            numeric.add(kind == "bool")
+        elif kind not in ("none", "date"):
+            return False
+    return len(numeric) < 2  # True is equal to 1
 
 
 def _hashable(made: dict[str, Any], schema: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from guideway.caching import cached
 from guideway.errors import UnsupportedError
 
-__all__ = ["FORMATS", "NOT_PYTHON", "STRIPPED", "dates", "ecma_pattern", "past_or_future", "time_zones", "url"]
+__all__ = ["FORMATS", "NOT_PYTHON", "STRIPPED", "dates", "past_or_future", "time_zones", "url"]
 
 _LABEL = "[a-z0-9]{1,20}(-[a-z0-9]{1,20})?"
 _HOST = rf"(?!xn--)({_LABEL}\.(?!xn--)){{0,4}}[a-z]{{1,20}}"  # no IP addresses, no A-labels
@@ -183,54 +183,6 @@ def dates(low: date | None, high: date | None, end: str = "$") -> list[dict[str,
                 parts.append(f"{text[:i]}[{first}-{last}]" + re.sub("[0-9]", "[0-9]", text[i + 1 :]))
         made.append({"pattern": f"^({'|'.join(parts)}){end}"})
     return made
-
-
-_WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}"
-_OUTSIDE = {
-    "D": r"\P{Nd}",
-    "S": r"\P{White_Space}",
-    "W": f"[^{_WORD}]",
-    "s": r"[\t\n\v\f\r ]",
-    "b": f"(?:(?<=[{_WORD}])(?![{_WORD}])|(?<![{_WORD}])(?=[{_WORD}]))",
-    "B": f"(?:(?<=[{_WORD}])(?=[{_WORD}])|(?<![{_WORD}])(?![{_WORD}]))",
-    "A": "^",
-    "z": "$",
-}
-_INSIDE = {"D": r"\P{Nd}", "S": r"\P{White_Space}", "s": r"\t\n\v\f\r "}
-_LEFT_OUT = {"D": r"\P{Nd}", "S": r"\P{White_Space}", "d": r"\p{Nd}", "s": r"\p{White_Space}", "w": _WORD}
-
-
-def ecma_pattern(pattern: str) -> str:
-    """Translate a pattern of Rust's regex crate, which Pydantic uses, to ECMA-262. It has the same matches, or fewer.
-
-    Rust's `\\d`, `\\w` and `\\s` contain Unicode characters. Their complements are written with Unicode properties, and
-    so are these classes inside a negated class. Elsewhere, `\\d` and `\\w` are not translated: they match only ASCII
-    characters, which is a subset.
-
-    Raises:
-        UnsupportedError: A class has set operations, begins with a bracket, or contains `\\W`.
-    """
-    made: list[str] = []
-    inside = negated = False
-    pieces = re.findall(r"\\.|\[\^?\]?|.", pattern, re.DOTALL)
-    for piece, after in zip(pieces, [*pieces[1:], ""], strict=True):
-        if piece[0] == "\\" and len(piece) == 2:
-            if inside and piece[1] == "W":
-                raise UnsupportedError(f"\\W in a character class is not supported in the pattern {pattern!r}")
-            made.append((_OUTSIDE if not inside else _LEFT_OUT if negated else _INSIDE).get(piece[1], piece))
-        elif inside and (piece[0] == "[" or (piece in "&-~" and piece == after)):
-            raise UnsupportedError(f"set operations in character classes are not supported in the pattern {pattern!r}")
-        else:
-            if piece[0] == "[":
-                if piece[-1] == "]":
-                    raise UnsupportedError(
-                        f"a character class that begins with a bracket is not supported in the pattern {pattern!r}"
-                    )
-                inside, negated = True, piece == "[^"
-            elif piece == "]":
-                inside = False
-            made.append(piece)
-    return "".join(made)
 
 
 def past_or_future(op: str | None) -> tuple[date | None, date | None]:

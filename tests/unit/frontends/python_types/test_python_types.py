@@ -34,8 +34,10 @@ from pydantic import (
     StringConstraints,
     TypeAdapter,
     UrlConstraints,
+    dataclasses as pydantic_dataclasses,
     field_validator,
 )
+from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 import guideway as gw
@@ -271,6 +273,9 @@ def test_sampled_texts_parse_with_pydantic(annotation: Any) -> None:
         ),
         (Annotated[str, Field(pattern=r"^\D\S$")], ["ab"], ["\u0665b", "a\u2003", "5a"]),
         (Annotated[str, Field(pattern=r"^[^\w.]\bx$")], ["-x"], ["\u00e9x", ".x"]),
+        (Annotated[str, Field(pattern="(?m)^b$")], ["b", "a\nb"], ["a\rb", "a\u2028b"]),
+        (Annotated[str, Field(pattern=re.compile(r"^(?!\d)\S$"))], ["a"], ["\u0663", "\x1c"]),
+        (Annotated[str, Field(pattern=re.compile(r"^(?!.*x)a{,2}"))], ["a", ""], ["\rx", "ax"]),
         (Base64Bytes, ["", "QQ==", "QUI=", "QUJD"], ["Q", "QR=="]),
     ],
 )
@@ -307,6 +312,24 @@ class FromPath(BaseModel):
     first: int = Field(validation_alias=AliasPath("all", 0))
 
 
+Lower = Annotated[str, StringConstraints(to_lower=True)]
+
+
+class Unseen(BaseModel):
+    first: SkipJsonSchema[int]
+
+
+class Twice(BaseModel):
+    first: int = Field(alias="a")
+    second: str = Field(alias="a")
+
+
+@pydantic_dataclasses.dataclass(config=ConfigDict(extra="forbid"))
+class Computed:
+    first: int = Field(init=False, default=1)
+    second: int = 2
+
+
 @pytest.mark.parametrize(
     "annotation",
     [
@@ -314,12 +337,41 @@ class FromPath(BaseModel):
         *(set[Plain], frozenset[tuple[list[int], int]], set[tuple[Circle, ...]], set[list[int] | int]),
         *(Annotated[time, Field(lt=time(3))], Annotated[datetime, Field(gt=datetime(2000, 1, 1))]),
         *(Annotated[str, Field(pattern=r"[a-z&&[^b]]")], Annotated[str, Field(pattern=re.compile("a", re.I))]),
+        *(Annotated[str, Field(pattern=pattern)] for pattern in (r"\<a", r"(?i)\P{Lu}", "(?x) a", "(?m:^a)")),
+        *(Unseen, SkipJsonSchema[int], Twice, Annotated[float, Field(multiple_of=0.1, gt=1e7)]),
+        *(Annotated[kind, Field(min_length=2)] for kind in (set[float], frozenset[int | bool], dict[uuid.UUID, int])),
+        *(
+            Annotated[kind, Field(min_length=2)]
+            for kind in (set[datetime], set[Annotated[str, StringConstraints(to_lower=True)]], set[Any])
+        ),
     ],
     ids=repr,
 )
 def test_unsupported_types_are_refused(annotation: Any) -> None:
     with pytest.raises(UnsupportedError):
         of(annotation)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "fitting", "missing"),
+    [
+        (dict[Annotated[str, Field(pattern="^a+$")], int], ['{"a": 1}', "{}"], ['{"": 1}', '{"b": "c"}']),
+        (Annotated[float, Field(multiple_of=0.1)], ["1.1", "4194303.9"], ["11111111.1", "4194304.1"]),
+        (Annotated[float, Field(multiple_of=3)], ["9007199254740990"], ["9007199254740993"]),
+        (Annotated[float, Field(multiple_of=0.5)], ["9007199254740993.5"], ["0.25"]),
+        (Annotated[float, Field(gt=0.1, lt=0.10000000000000003)], ["0.10000000000000002"], ["0.10000000000000001"]),
+        (Annotated[float, Field(gt=-0.5, lt=0.25)], ["0.2499999999999"], ["0.249999999999999999"]),
+        (Annotated[set[int], Field(min_length=2)], ["[1, 2]"], ["[1]", "[1, 1]"]),
+        (Annotated[dict[date, int], Field(min_length=2)], [], ['{"2000-01-01": 1}']),
+        (Computed, ['{"second": 3}'], ['{"first": 3, "second": 3}']),
+    ],
+)
+def test_json_that_pydantic_reads(annotation: Any, fitting: list[str], missing: list[str]) -> None:
+    source = of(annotation)
+    for text in fitting:
+        assert allowed(source, text), text
+        source.parse(text)
+    assert [text for text in missing if allowed(source, text)] == []
 
 
 def test_sets_of_types_with_a_hash() -> None:
