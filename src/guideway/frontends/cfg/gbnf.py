@@ -1,8 +1,9 @@
 """Parser of GBNF, the grammar notation of llama.cpp, and of additions from xgrammar's EBNF.
 
-A grammar that llama.cpp accepts has the meaning that it has there. The additions are errors in llama.cpp: names with
-underscores, names with dots if a rule defines them, rules that continue on the next line, `[^]` (any character),
-further escapes, and `{2,-1}` for a repetition without a maximum.
+A grammar that llama.cpp accepts has the meaning that it has there, except `[^]`: it is any character as in xgrammar,
+while llama.cpp reads an empty text. The additions are errors in llama.cpp: names with underscores, names with dots if a
+rule defines them, rules that continue on the next line, further escapes, and `{2,-1}` for a repetition without a
+maximum.
 """
 
 from __future__ import annotations
