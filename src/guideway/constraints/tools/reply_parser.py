@@ -258,7 +258,9 @@ class _Calls:
         gap = between.partition(key_end)[2]
         end_mark = after.strip() or after
         line, last = between[len(between.rstrip()) :], after[: len(after) - len(after.lstrip())]
-        while self._skip(before):
+        # Without a text before a key, another key comes next if a name and the text after it do.
+        named = None if before.strip() else re.compile(r"\s*[A-Za-z0-9_.-]+\s*" + re.escape(key_end))
+        while self._skip(before) if named is None else named.match(self.text, self.at):
             if (end := self.text.find(key_end, self.at)) < 0:
                 _fail(self.text, self.at, repr(key_end))
             key, self.at = self.text[self.at : end].strip(), end + len(key_end)

@@ -42,10 +42,10 @@ _KEYS = frozenset({"str", "any", "literal", "enum", "date", "datetime", "time", 
 _INTEGER_KEY = {"pattern": "^(0|-?[1-9][0-9]{0,18})$"}
 _NO_LEAP_SECOND = {"not": {"pattern": ":60"}}
 
-SHORTEST_STEP = 1e-16
-"""The smallest difference of two numbers that the generation profile writes.
+SHORTEST_PLACES = 16
+"""The maximum number of digits after the point of numbers that the generation profile writes.
 
-It is smaller if the bounds of the numbers have 16 or more digits after the point.
+It is larger if the bounds of the numbers have 16 or more digits after the point.
 """
 
 _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
@@ -56,6 +56,7 @@ _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
 def schema_generator() -> type[GenerateJsonSchema]:
     """Return the generator class, for the parameter `schema_generator` of Pydantic's functions."""
     from pydantic.json_schema import GenerateJsonSchema
+    from pydantic_core import PydanticOmit
 
     class Generator(GenerateJsonSchema):
         def __init__(self, *args: Any, **options: Any) -> None:
@@ -88,6 +89,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
                     f"{name} is not supported for this type; in a union, write it on each type, or check it in a validator"
                 )
             if (bound := length_bound(schema)) is not None:
+                self._check_least({"min_length": bound[1]} if bound[0] == "min" else {}, *_counted(schema["schema"]))
                 return _with_length(self.generate_inner(schema["schema"]), *bound)
             return super().generate_inner(schema)
 
@@ -175,15 +177,18 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return super().literal_schema(made)
 
         def set_schema(self, schema: Any) -> dict[str, Any]:
-            self._check_least(schema, schema.get("items_schema", {"type": "any"}), "items of a set")
+            self._check_least(schema, *_counted(schema))
             return _hashable(super().set_schema(schema), schema)
 
         def frozenset_schema(self, schema: Any) -> dict[str, Any]:
-            self._check_least(schema, schema.get("items_schema", {"type": "any"}), "items of a set")
+            self._check_least(schema, *_counted(schema))
             return _hashable(super().frozenset_schema(schema), schema)
 
         def _check_least(self, schema: Any, inner: Any, what: str) -> None:
-            """Raise `UnsupportedError` if `min_length` counts equal values once that the JSON text has twice."""
+            """Raise `UnsupportedError` if `min_length` counts equal values once that the JSON text has twice.
+
+            `inner` is the core schema of the counted values, which are `what`.
+            """
             if (schema.get("min_length") or 0) > 1 and not _differ(inner, self.definitions_of_core, self._config):
                 raise UnsupportedError(
                     f"min_length above 1 is not supported for {what} of which different texts can be equal values; "
@@ -235,14 +240,34 @@ def schema_generator() -> type[GenerateJsonSchema]:
             self.names.update((id(field), name) for name, field in schema["fields"].items())
             return super().typed_dict_schema(schema)
 
+        def _in_field(self, field: Any, made: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+            """Return the schema of a field, which `made` returns.
+
+            An `UnsupportedError` in it gets the JSON Pointer of the field.
+            """
+            try:
+                alias = field.get("validation_alias")
+                if isinstance(alias, list) and not any(isinstance(path, list) and len(path) == 1 for path in alias):
+                    raise UnsupportedError(f"a field that is read from a path of keys is not supported: {alias!r}")
+                try:
+                    return made(field)
+                except PydanticOmit:
+                    if not self.field_is_required(field, total=True):
+                        raise
+                    raise UnsupportedError("a required field without a JSON Schema is not supported") from None
+            except UnsupportedError as error:
+                place = pointer("", self.names[id(field)]) + (error.place or "")
+                why = str(error) if error.place is None else str(error).removeprefix(f"{error.place}: ")
+                raise UnsupportedError(f"{place}: {why}", place) from error
+
         def model_field_schema(self, schema: Any) -> dict[str, Any]:
-            return _in_field(self.names[id(schema)], schema, super().model_field_schema)
+            return self._in_field(schema, super().model_field_schema)
 
         def dataclass_field_schema(self, schema: Any) -> dict[str, Any]:
-            return _in_field(self.names[id(schema)], schema, super().dataclass_field_schema)
+            return self._in_field(schema, super().dataclass_field_schema)
 
         def typed_dict_field_schema(self, schema: Any) -> dict[str, Any]:
-            return _in_field(self.names[id(schema)], schema, super().typed_dict_field_schema)
+            return self._in_field(schema, super().typed_dict_field_schema)
 
         def complex_schema(self, schema: Any) -> dict[str, Any]:
             raise UnsupportedError("complex numbers are not supported; use tuple[float, float]")
@@ -290,10 +315,8 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return made
 
         def _mapping(self, schema: Any, made_by: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-            keys = schema.get("keys_schema", {"type": "any"})
-            made = _with_keys(keys, schema, made_by)
-            if keys["type"] != "any":  # keys of any type are texts
-                self._check_least(schema, keys, "keys")
+            made = _with_keys(schema.get("keys_schema", {"type": "any"}), schema, made_by)
+            self._check_least(schema, *_counted(schema))
             return made
 
         def dict_schema(self, schema: Any) -> dict[str, Any]:
@@ -366,7 +389,10 @@ def _with_keys(keys: Any, schema: Any, made_by: Callable[[Any], dict[str, Any]])
 
 
 def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a decimal: a JSON number with the bounds and the maximum number of digits of the type."""
+    """Return the schema of a decimal: a JSON number with the bounds and the maximum number of digits of the type.
+
+    Pydantic reads a number with a fraction as a float, and the shortest text of the float as a decimal.
+    """
     made: dict[str, Any] = {"type": "number"}
     for name, keyword in (
         ("ge", "minimum"),
@@ -378,6 +404,10 @@ def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
         if schema.get(name) is not None:
             made[keyword] = schema[name]
     digits, places = schema.get("max_digits"), schema.get("decimal_places")
+    known = [given for given in (digits, places) if given is not None]
+    made = _rounded(made, decimal=True, places=max(known, default=0), at_most=min(known, default=None))
+    if (kept := _places(made.get("multipleOf", 0))) > 0:
+        made = _between(made, 10.0 ** (15 - kept))  # floats keep 15 digits
     both: list[dict[str, Any]] = []
     if places is not None:
         both.append(_digits(places, None))
@@ -395,11 +425,11 @@ def _digits(places: int, whole: int | None) -> dict[str, Any]:
         made |= {"exclusiveMinimum": -(Decimal(10) ** whole), "exclusiveMaximum": Decimal(10) ** whole}
     if whole == 0:  # "0" has a digit before the point
         made["not"] = {"const": 0}
-    return made
+    return _rounded(made, decimal=True, places=places, at_most=places)
 
 
 def _limited(made: dict[str, Any], more: list[dict[str, Any]]) -> dict[str, Any]:
-    return {**made, "allOf": more} if more else made
+    return {**made, "allOf": [*made.get("allOf", ()), *more]} if more else made
 
 
 def _without_bounds(schema: Any, what: str) -> None:
@@ -407,29 +437,6 @@ def _without_bounds(schema: Any, what: str) -> None:
         raise UnsupportedError(
             f"{what} with bounds is not supported; use it without bounds and check them in a validator"
         )
-
-
-def _in_field(name: str, field: Any, made: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Return the schema of a field, which `made` returns.
-
-    An `UnsupportedError` in it gets the JSON Pointer of the field.
-    """
-    from pydantic_core import PydanticOmit
-
-    try:
-        alias = field.get("validation_alias")
-        if isinstance(alias, list) and not any(isinstance(path, list) and len(path) == 1 for path in alias):
-            raise UnsupportedError(f"a field that is read from a path of keys is not supported: {alias!r}")
-        try:
-            return made(field)
-        except PydanticOmit:
-            if field["schema"]["type"] == "default" or not field.get("required", True):
-                raise
-            raise UnsupportedError("a required field that is left out of the JSON Schema is not supported") from None
-    except UnsupportedError as error:
-        place = pointer("", name) + (error.place or "")
-        why = str(error) if error.place is None else str(error).removeprefix(f"{error.place}: ")
-        raise UnsupportedError(f"{place}: {why}", place) from error
 
 
 def _check_keys(fields: Iterable[tuple[str, Any]]) -> None:
@@ -456,22 +463,42 @@ def _string(made: dict[str, Any], schema: Any, python: bool) -> dict[str, Any]:
     return _limited(made, more)
 
 
-def _rounded(made: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of floats, changed so that no written number rounds to an exclusive bound.
+def _rounded(
+    made: dict[str, Any], *, decimal: bool = False, places: int = 0, at_most: int | None = None
+) -> dict[str, Any]:
+    """Return the schema of floats, changed so that no written number rounds to a number beyond a bound.
 
-    If a number next to an exclusive bound could round to the bound, the next float is an inclusive bound.
+    If a number next to a bound could round to a number that is not allowed, the next float that is allowed is an
+    inclusive bound.
+
+    Args:
+        made: The schema, with the bounds of the type.
+        decimal: Whether the float is then read as a decimal, whose bounds need not be floats.
+        places: A number of digits after the point that the type may allow.
+        at_most: The number of digits after the point that it allows; None: any.
     """
     more: list[dict[str, Any]] = []
     low, high = made.get("exclusiveMinimum", -math.inf), made.get("exclusiveMaximum", math.inf)
-    if math.nextafter(low, math.inf) >= high:
+    if not decimal and math.nextafter(low, math.inf) >= high:
         more.append({"not": {}})
-    exclusive = [("minimum", low, math.inf), ("maximum", high, -math.inf)]
     bounds = [made[name] for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum") if name in made]
-    waiting = [(name, bound, math.nextafter(bound, to)) for name, bound, to in exclusive if math.isfinite(bound)]
+    waiting: list[tuple[str, Decimal, float]] = []
+    for name, closed, to in (
+        ("exclusiveMinimum", "minimum", math.inf),
+        ("exclusiveMaximum", "maximum", -math.inf),
+        ("minimum", "minimum", math.inf),
+        ("maximum", "maximum", -math.inf),
+    ):
+        if name in made and at_most is not None and abs(made[name]) < 10.0 ** (15 - at_most):
+            continue  # floats keep the 15 digits of numbers next to this bound
+        if name in made and (decimal or name != closed):
+            first = _nearest(made[name], to, name == closed, decimal)
+            if math.isfinite(first):
+                waiting.append((closed, _exact(made[name]), first))
     while True:
         # Bounds with more digits allow numbers with more digits, which can be nearer to another bound.
-        step = min([SHORTEST_STEP, *(10.0 ** -(_places(bound) + 1) for bound in bounds)])
-        found = next((one for one in waiting if abs(one[2] - one[1]) > step), None)
+        step = Decimal(1).scaleb(-max([SHORTEST_PLACES, places, *(_places(bound) + 1 for bound in bounds)]))
+        found = next((one for one in waiting if abs(_exact(one[2]) - one[1]) > step), None)
         if found is None:
             return _limited(made, more)
         waiting.remove(found)
@@ -479,9 +506,25 @@ def _rounded(made: dict[str, Any]) -> dict[str, Any]:
         bounds.append(found[2])
 
 
-def _places(number: float) -> int:
+def _nearest(bound: Any, to: float, closed: bool, decimal: bool) -> float:
+    """Return the float nearest to a bound that the bound allows, in the direction of the infinity `to`."""
+    first, limit = float(bound), _exact(bound) if decimal else _exact(float(bound))
+    while math.isfinite(first):
+        beyond = (_exact(first) - limit) * (1 if to > 0 else -1)
+        if beyond > 0 or (closed and beyond == 0):
+            break
+        first = math.nextafter(first, to)
+    return first
+
+
+def _exact(number: Any) -> Decimal:
+    """Return a number as the decimal with its shortest text."""
+    return number if isinstance(number, Decimal) else Decimal(repr(number))
+
+
+def _places(number: Any) -> int:
     """Return the number of digits after the point of a number in plain notation."""
-    exponent = Decimal(repr(number)).normalize().as_tuple().exponent
+    exponent = _exact(number).normalize().as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
@@ -498,17 +541,39 @@ def _exact_multiples(made: dict[str, Any]) -> dict[str, Any]:
     numerator, denominator = float(made["multipleOf"]).as_integer_ratio()
     if numerator & (numerator - 1) == 0:  # a power of two: each float that a multiple rounds to is a multiple
         return made
-    exact = Decimal(repr(made["multipleOf"])) == Decimal(float(made["multipleOf"]))
-    largest = 2**53 / denominator if exact else 2.0**22
-    bounds = [made.get("minimum"), made.get("exclusiveMinimum"), made.get("maximum"), made.get("exclusiveMaximum")]
-    if max((one for one in bounds[:2] if one is not None), default=0) >= largest or -largest >= min(
-        (one for one in bounds[2:] if one is not None), default=0
-    ):
+    exact = _exact(made["multipleOf"]) == Decimal(float(made["multipleOf"]))
+    return _between(made, 2**53 / denominator if exact else 2.0**22)
+
+
+def _between(made: dict[str, Any], largest: float) -> dict[str, Any]:
+    """Return the schema of multiples with a bound on their magnitude.
+
+    Raises `UnsupportedError` if the bounds of the type allow no such number.
+    """
+    lows = [made[name] for name in ("minimum", "exclusiveMinimum") if name in made]
+    highs = [made[name] for name in ("maximum", "exclusiveMaximum") if name in made]
+    if max(lows, default=0) >= largest or min(highs, default=0) <= -largest:
         raise UnsupportedError(
-            f"multiple_of={made['multipleOf']!r} of a float with bounds beyond {largest:g} is not supported, because "
-            "floats are not exact there; use a Decimal"
+            f"multiple_of={made['multipleOf']} with bounds beyond {largest:g} is not supported, because floats are not "
+            "exact there; use an int"
         )
-    return {**made, "allOf": [*made.get("allOf", ()), {"minimum": -largest, "maximum": largest}]}
+    return _limited(made, [{"minimum": -largest, "maximum": largest}])
+
+
+def _counted(schema: Any) -> tuple[Any, str]:
+    """Return the core schema of the values in a core schema that are counted once if they are equal, and their name.
+
+    Validators around a set or a mapping are skipped. For other types, the core schema is that of None.
+    """
+    while "keys_schema" not in schema and schema["type"] not in ("set", "frozenset"):
+        inner = next((schema[name] for name in ("schema", "lax_schema", "json_schema") if name in schema), None)
+        if inner is None:
+            return {"type": "none"}, "values"
+        schema = inner
+    if "keys_schema" in schema:
+        keys = schema["keys_schema"]
+        return {"type": "str"} if keys["type"] == "any" else keys, "keys"  # keys of any type are texts
+    return schema.get("items_schema", {"type": "any"}), "items of a set"
 
 
 def _differ(schema: Any, definitions: list[Any], config: Any) -> bool:
@@ -537,7 +602,7 @@ def _differ(schema: Any, definitions: list[Any], config: Any) -> bool:
         elif kind == "str":
             if one.get("to_lower", config.str_to_lower) or one.get("to_upper", config.str_to_upper):
                 return False
-        elif kind in ("int", "bool", "decimal"):
+        elif kind in ("int", "bool"):
             numeric.add(kind == "bool")
         elif kind not in ("none", "date"):
             return False
