@@ -85,7 +85,19 @@ class Point(NamedTuple):
     y: float = 0.5
 
 
+class Named(TypedDict):
+    """A type that occurs several times in one model."""
+
+    name: str
+
+
+@dataclasses.dataclass
+class Titled:
+    title: str
+
+
 SCALARS: list[Any] = [
+    *(Named, Named, Titled),
     *(bool, int, float, str, bytes, type(None), Decimal, Fraction, Any),
     *(date, datetime, time, timedelta, uuid.UUID, pathlib.Path, pathlib.PurePosixPath, zoneinfo.ZoneInfo),
     *(re.Pattern[str], re.Pattern, Plain, Words, Numbers, Flags, Point),

@@ -11,7 +11,8 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,12 @@ SHORTEST_PLACES = 16
 
 It is larger if the bounds of the numbers have 16 or more digits after the point.
 """
+
+_OF_STRINGS = frozenset(
+    {"str_max_length", "str_min_length", "str_strip_whitespace", "str_to_lower", "str_to_upper", "regex_engine"}
+    | {"val_json_bytes"}
+)
+"""The names in a configuration that say which strings are allowed."""
 
 _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
 _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
@@ -105,6 +112,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             )
 
         def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
+            _check_shared(schema)
             return _with_formats(super().generate(schema, mode))
 
         def definitions_schema(self, schema: Any) -> dict[str, Any]:
@@ -118,10 +126,18 @@ def schema_generator() -> type[GenerateJsonSchema]:
             finally:
                 self.core_configs.pop()
 
+        def _with_core_config(self, schema: Any) -> AbstractContextManager[None]:
+            """Use the configuration in a core schema, which a class without one has from the model around it."""
+            given = schema.get("config") or {}
+            return self._config_wrapper_stack.push(
+                {**self._config.config_dict, **{name: value for name, value in given.items() if name in _OF_STRINGS}}
+            )
+
         def dataclass_schema(self, schema: Any) -> dict[str, Any]:
             self.core_configs.append(schema.get("config"))
             try:
-                return super().dataclass_schema(schema)
+                with self._with_core_config(schema):
+                    return super().dataclass_schema(schema)
             finally:
                 self.core_configs.pop()
 
@@ -238,7 +254,8 @@ def schema_generator() -> type[GenerateJsonSchema]:
         def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
             _check_keys((name, field.get("validation_alias")) for name, field in schema["fields"].items())
             self.names.update((id(field), name) for name, field in schema["fields"].items())
-            return super().typed_dict_schema(schema)
+            with self._with_core_config(schema):
+                return super().typed_dict_schema(schema)
 
         def _in_field(self, field: Any, made: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
             """Return the schema of a field, which `made` returns.
@@ -344,6 +361,39 @@ def schema_generator() -> type[GenerateJsonSchema]:
             }
 
     return Generator
+
+
+def _check_shared(schema: Any) -> None:
+    """Raise `UnsupportedError` if models configure strings, and a shared type with strings has no configuration.
+
+    Pydantic validates the strings of such a type, for example a recursive alias, with the configuration of the model
+    that it is reached from first. A class has its own configuration.
+    """
+    if schema["type"] != "definitions":
+        return
+    shared = [
+        one["ref"] for one in schema["definitions"] if any(part["type"] in ("str", "bytes") for part in _parts(one))
+    ]
+    configs = [part["config"] for part in _parts(schema, ()) if isinstance(part.get("config"), dict)]
+    if shared and any(_OF_STRINGS & config.keys() for config in configs):
+        raise UnsupportedError(
+            f"the type {shared[0].partition(':')[0]!r}, which is recursive or occurs several times, is not supported "
+            f"where a model has one of {', '.join(sorted(_OF_STRINGS))}; use a class in place of an alias or a NamedTuple"
+        )
+
+
+def _parts(schema: Any, classes: tuple[str, ...] = ("model", "dataclass", "typed-dict")) -> Iterator[dict[str, Any]]:
+    """Yield the core schemas in a core schema; those of `classes` are not entered."""
+    todo = [schema]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            if isinstance(one.get("type"), str):
+                yield one
+            if one.get("type") not in classes:
+                todo += one.values()
+        elif isinstance(one, (list, tuple)):
+            todo += one
 
 
 def _is_strict_str(schema: Any, strict: bool | None) -> bool:

@@ -324,6 +324,28 @@ class Twice(BaseModel):
     second: str = Field(alias="a")
 
 
+class Named(TypedDict):
+    name: str
+
+
+class Short(BaseModel):
+    """The configuration applies to both fields, whose type has none."""
+
+    model_config = ConfigDict(str_max_length=2)
+    first: Named
+    second: Named
+
+
+class Strings(NamedTuple):
+    first: str
+
+
+class ShortStrings(BaseModel):
+    model_config = ConfigDict(str_max_length=2)
+    first: Strings
+    second: Strings
+
+
 @pydantic_dataclasses.dataclass(config=ConfigDict(extra="forbid"))
 class Computed:
     first: int = Field(init=False, default=1)
@@ -338,7 +360,7 @@ class Computed:
         *(Annotated[time, Field(lt=time(3))], Annotated[datetime, Field(gt=datetime(2000, 1, 1))]),
         *(Annotated[str, Field(pattern=r"[a-z&&[^b]]")], Annotated[str, Field(pattern=re.compile("a", re.I))]),
         *(Annotated[str, Field(pattern=pattern)] for pattern in (r"\<a", r"(?i)\P{Lu}", "(?x) a", "(?m:^a)")),
-        *(Unseen, SkipJsonSchema[int], Twice, Annotated[float, Field(multiple_of=0.1, gt=1e7)]),
+        *(Unseen, SkipJsonSchema[int], Twice, ShortStrings, Annotated[float, Field(multiple_of=0.1, gt=1e7)]),
         *(Annotated[kind, Field(min_length=2)] for kind in (set[float], frozenset[int | bool], dict[uuid.UUID, int])),
         *(
             Annotated[kind, Field(min_length=2)]
@@ -367,6 +389,11 @@ def test_unsupported_types_are_refused(annotation: Any) -> None:
         (Annotated[Decimal, Field(max_digits=17, decimal_places=1)], ["99.9"], ["9999999999999999.9"]),
         (Annotated[set[int], Field(min_length=2)], ["[1, 2]"], ["[1]", "[1, 1]"]),
         (Annotated[dict[date, int], Field(min_length=2)], [], ['{"2000-01-01": 1}']),
+        (
+            Short,
+            ['{"first": {"name": "ab"}, "second": {"name": ""}}'],
+            ['{"first": {"name": "abc"}, "second": {"name": ""}}'],
+        ),
         (Computed, ['{"second": 3}'], ['{"first": 3, "second": 3}']),
     ],
 )
