@@ -55,6 +55,11 @@ _OF_STRINGS = frozenset(
 )
 """The names in a configuration that say which strings are allowed."""
 
+_NOT_IN_JSON = frozenset(
+    {"decimal", "date", "datetime", "time", "timedelta", "tuple", "set", "frozenset", "bytes", "dataclass"}
+)
+"""The kinds of core schemas that in strict mode are read from JSON, but not from a str, number, list or dict."""
+
 _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
 _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
 
@@ -74,6 +79,8 @@ def schema_generator() -> type[GenerateJsonSchema]:
             """The core schemas that references refer to. Defaults are validated with them."""
             self.core_configs: list[Any] = []
             """The core configurations of the enclosing models, the innermost last."""
+            self.behind_functions = 0
+            """The number of enclosing functions that are given values of Python, not JSON."""
 
         @property
         def _json_bytes(self) -> str:
@@ -81,6 +88,20 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return getattr(self._config, "val_json_bytes", "utf8")
 
         def generate_inner(self, schema: Any) -> dict[str, Any]:
+            strict = schema.get("strict", (schema.get("config") or {}).get("strict", self._config.strict))
+            if self.behind_functions and strict and schema["type"] in _NOT_IN_JSON:
+                raise UnsupportedError(
+                    f"a strict {schema['type']} inside a type that Pydantic reads by a function, such as a defaultdict, is "
+                    "not supported; use a dict, or no strict mode"
+                )
+            is_function = schema["type"] in ("function-before", "function-wrap")
+            self.behind_functions += is_function
+            try:
+                return self._generate_inner(schema)
+            finally:
+                self.behind_functions -= is_function
+
+        def _generate_inner(self, schema: Any) -> dict[str, Any]:
             found = special(schema, self._json_bytes)
             if found is None and _is_strict_str(schema, self._config.strict):
                 found = super().generate_inner(schema)

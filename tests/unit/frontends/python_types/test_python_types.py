@@ -346,6 +346,18 @@ class ShortStrings(BaseModel):
     second: Strings
 
 
+class StrictAfterFunction(BaseModel):
+    """The function is given a str, and Pydantic then reads no date from it."""
+
+    model_config = ConfigDict(strict=True)
+    day: date
+
+    @field_validator("day", mode="before")
+    @classmethod
+    def same(cls, value: object) -> object:
+        return value
+
+
 @pydantic_dataclasses.dataclass(config=ConfigDict(extra="forbid"))
 class Computed:
     first: int = Field(init=False, default=1)
@@ -360,7 +372,14 @@ class Computed:
         *(Annotated[time, Field(lt=time(3))], Annotated[datetime, Field(gt=datetime(2000, 1, 1))]),
         *(Annotated[str, Field(pattern=r"[a-z&&[^b]]")], Annotated[str, Field(pattern=re.compile("a", re.I))]),
         *(Annotated[str, Field(pattern=pattern)] for pattern in (r"\<a", r"(?i)\P{Lu}", "(?x) a", "(?m:^a)")),
-        *(Unseen, SkipJsonSchema[int], Twice, ShortStrings, Annotated[float, Field(multiple_of=0.1, gt=1e7)]),
+        *(
+            Unseen,
+            SkipJsonSchema[int],
+            Twice,
+            ShortStrings,
+            StrictAfterFunction,
+            Annotated[float, Field(multiple_of=0.1, gt=1e7)],
+        ),
         *(Annotated[kind, Field(min_length=2)] for kind in (set[float], frozenset[int | bool], dict[uuid.UUID, int])),
         *(
             Annotated[kind, Field(min_length=2)]
