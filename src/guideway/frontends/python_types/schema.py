@@ -79,7 +79,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             """The core schemas that references refer to. Defaults are validated with them."""
             self.core_configs: list[Any] = []
             """The core configurations of the enclosing models, the innermost last."""
-            self.behind_functions = 0
+            self.inside_functions = 0
             """The number of enclosing functions that are given values of Python, not JSON."""
 
         @property
@@ -89,17 +89,17 @@ def schema_generator() -> type[GenerateJsonSchema]:
 
         def generate_inner(self, schema: Any) -> dict[str, Any]:
             strict = schema.get("strict", (schema.get("config") or {}).get("strict", self._config.strict))
-            if self.behind_functions and strict and schema["type"] in _NOT_IN_JSON:
+            if self.inside_functions and strict and schema["type"] in _NOT_IN_JSON:
                 raise UnsupportedError(
                     f"a strict {schema['type']} inside a type that Pydantic reads by a function, such as a defaultdict, is "
                     "not supported; use a dict, or no strict mode"
                 )
             is_function = schema["type"] in ("function-before", "function-wrap")
-            self.behind_functions += is_function
+            self.inside_functions += is_function
             try:
                 return self._generate_inner(schema)
             finally:
-                self.behind_functions -= is_function
+                self.inside_functions -= is_function
 
         def _generate_inner(self, schema: Any) -> dict[str, Any]:
             found = special(schema, self._json_bytes)
