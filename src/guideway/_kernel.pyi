@@ -391,20 +391,20 @@ def copy_plain(value: object, other: Callable[[object], object | None], names: f
 
 class NodeMaker:
     """
-    Makes the nodes of objects in one style; see `guideway.frontends.json_schema.fast_path`.
+    Makes nodes in one style; see `guideway.frontends.json_schema.fast_path`.
     """
 
-    def __init__(self, classes: tuple[type, ...], keywords: frozenset[str], quote: object, spelling: str, new_key: Callable[[str], object] | None, braces: object, any_key: object, ordered: bool, closed: bool, max_nodes: int, max_count: int) -> None:
+    def __init__(self, classes: tuple[type, ...], keywords: frozenset[str], keywords_of: dict[str, frozenset[str]], quote: object, spelling: str, new_key: Callable[[str], object] | None, brackets: object, braces: object, any_key: object, ordered: bool, closed: bool, max_nodes: int, max_count: int, max_types: int) -> None:
         """
-        classes: Object, Property, Concat, JsonEscaped, Complement and Literals. keywords: the names of the keywords that have an effect. quote: the expression of a quotation mark. spelling: the spelling of keys. new_key: returns the expression of a key. If it is None, keys are escaped and quoted with `spelling` and `quote`. braces: the punctuation of objects. any_key: the expression of all keys. ordered: whether entries have the order of the schema. closed: whether objects with `properties`, but without `additionalProperties`, have no other keys. max_nodes: the maximum number of nodes. max_count: the maximum of `minProperties` and `maxProperties`.
+        classes: Object, Property, Concat, JsonEscaped, Complement, Literals, Array and Leaf. keywords: the names of the keywords that have an effect. keywords_of: by type, the names of the keywords that the fast path handles. quote: the expression of a quotation mark. spelling: the spelling of keys. new_key: returns the expression of a key. If it is None, keys are escaped and quoted with `spelling` and `quote`. brackets, braces: the punctuation of arrays and of objects. any_key: the expression of all keys. ordered: whether entries have the order of the schema. closed: whether objects with `properties`, but without `additionalProperties`, have no other keys. max_nodes: the maximum number of nodes. max_count: the maximum of `minProperties` and similar keywords. max_types: the number of types of JSON values, where true and false are two.
         """
 
 class DocumentNodes:
-    """Numbers the schemas of one document, and makes the nodes of objects."""
+    """Numbers the schemas of one document, and makes the nodes of most."""
 
-    def __init__(self, maker: NodeMaker, plain: frozenset[str], dialect: object, scalars: dict[str, Any], nodes: list[Any], places: list[Any], numbers: dict[int, int], todo: list[Any], unusual: list[Any]) -> None:
+    def __init__(self, common: Any, plain: frozenset[str], dialect: object, scalars: dict[str, Any], nodes: list[Any], places: list[Any], numbers: dict[int, int], todo: list[Any], unusual: list[Any]) -> None:
         """
-        All arguments except `maker` belong to a `FastPath`. The lists and `numbers` are modified. plain: names that need no check for misspelt keywords. scalars: by type, the node of a schema whose only keyword is `type`; None: the type is no scalar.
+        All arguments except `common`, the `SharedNodes`, belong to a `FastPath`. The lists and `numbers` are modified. plain: names that need no check for misspelt keywords. scalars: by type, the node of a schema whose only keyword is `type`; None: the type is no scalar.
         """
 
     def number_of(self, fast_path: Any, schema: dict[str, Any], place: Any) -> int:
@@ -420,4 +420,19 @@ class DocumentNodes:
     def object(self, fast_path: Any, schema: dict[str, Any], place: Any, patterns: object) -> Any:
         """
         Make the node of the objects that a schema allows. Returns None if the schema needs the general path. patterns: the result of `FastPath._patterns`; None without `patternProperties`.
+        """
+
+    def array(self, fast_path: Any, schema: dict[str, Any], place: Any) -> Any:
+        """
+        Make the node of the arrays that a schema allows. Returns None if the schema needs the general path.
+        """
+
+    def string(self, schema: dict[str, Any]) -> Any:
+        """
+        Make the node of the strings that a schema allows. Returns None if the schema needs the general path, which raises its errors.
+        """
+
+    def complete(self, fast_path: Any) -> tuple[int, Any, Any] | None:
+        """
+        Complete nodes of the worklist, from its end: objects without `patternProperties`, arrays, strings, and lists of strings. Returns the first entry that it cannot complete, which is removed from the worklist. None: the worklist is empty.
         """

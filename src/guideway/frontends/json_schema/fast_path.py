@@ -21,7 +21,16 @@ from guideway.frontends.json_schema.assertions import NumberAssertions
 from guideway.frontends.json_schema.keywords import KEYWORDS, SCHEMA_MAPS, Dialect
 from guideway.frontends.json_schema.numbers import number
 from guideway.frontends.json_schema.parse import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS
-from guideway.frontends.json_schema.shared_nodes import DIGITS, MAX_NODES, SPACE_LEAF, VALUES, joined, shared_nodes_of
+from guideway.frontends.json_schema.shared_nodes import (
+    DIGITS,
+    KEYWORDS_OF_TYPE,
+    MAX_NODES,
+    MOST_TYPES,
+    SPACE_LEAF,
+    VALUES,
+    joined,
+    shared_nodes_of,
+)
 from guideway.frontends.json_schema.strings import classes, finite_texts, matches, pattern_language
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import (
@@ -43,15 +52,6 @@ from guideway.jsontext.pointer import shown
 
 __all__ = ["MAX_NODES", "MOST_TYPES", "FastPath", "GeneralPath", "open_entries", "reserve"]
 
-_OBJECT = frozenset(
-    {
-        *("type", "properties", "required", "additionalProperties"),
-        *("patternProperties", "minProperties", "maxProperties"),
-    }
-)
-_ARRAY = frozenset({"type", "items", "minItems", "maxItems", "uniqueItems", "additionalItems"})
-_STRING = frozenset({"type", "minLength", "maxLength", "pattern", "format"})
-_NUMBER = frozenset({"type", "minimum", "maximum", "multipleOf"})
 _LISTED = (frozenset({"type", "enum"}), frozenset({"type", "const"}))
 _SCHEMA_TYPES = frozenset({dict, bool})
 _NUMBERS = frozenset({int, Decimal, type(None)})
@@ -67,17 +67,13 @@ _NULL = Leaf(Literals(("null",)))
 _MAX_BRANCHES = 64
 _REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _REF, _TYPE = frozenset({"$ref"}), frozenset({"type"})
-_LENGTHS, _BOUNDS = _STRING - {"type"}, _NUMBER - {"type"}
-_KNOWN = _ARRAY | _OBJECT | _STRING | _NUMBER
-_OF_TYPE = {"object": _OBJECT, "array": _ARRAY, "string": _STRING, "number": _NUMBER, "integer": _NUMBER}
+_LENGTHS, _BOUNDS = KEYWORDS_OF_TYPE["string"] - _TYPE, KEYWORDS_OF_TYPE["number"] - _TYPE
+_KNOWN = frozenset().union(*KEYWORDS_OF_TYPE.values())
 _ALL_KINDS = list(TYPE_BITS)
 _TYPE_NAMES = frozenset(TYPE_BITS)
 _NO_ESCAPES = re.compile(r"[^%~]*").fullmatch
 _keywords_of = KEYWORD_NAMES.intersection
 _NEVER = -1  # instead of a node number: the schema is `false`, or refers to `false` or to an unknown target
-
-MOST_TYPES = 7
-"""The number of types that assertions distinguish: null, true, false, number, string, array and object."""
 
 
 def open_entries(
@@ -185,7 +181,7 @@ class FastPath:
         self._common = shared_nodes_of(style)
         grammar = self.grammar
         self._nodes = DocumentNodes(
-            self._common.maker,
+            self._common,
             dialect.plain,
             dialect,
             self._common.scalars[dialect.digits_only],
@@ -198,19 +194,19 @@ class FastPath:
 
     def run(self) -> Grammar:
         """Build the grammar of the document. Raises the errors of `Lowering.run`."""
-        grammar, todo = self.grammar, self.todo
+        grammar = self.grammar
         root = self.number_of(self._document, "")
         if root == _NEVER:
             root = grammar.add(Leaf(NEVER), "")
-        while todo:
+        while (entry := self._nodes.complete(self)) is not None:
             checkpoint()
-            number, what, names = todo.pop()
+            number, what, names = entry
             if type(what) is not dict:
                 self.general_path.define(number, what, names)
             elif (node := self._node(grammar.places[number], what, names)) is not None:
                 grammar.nodes[number] = node
             else:
-                self.general_path.define_schema(number, what)
+                self.define_generally(number, what)
         if self._general_path is not None:
             self._general_path.finish()
             self._general_path = None  # breaks a cycle of references, so that both are freed without garbage collection
@@ -229,6 +225,11 @@ class FastPath:
             self._general_path = self._make_general_path(self)
         return self._general_path
 
+    def define_generally(self, number: int, schema: dict[str, Any]) -> None:
+        """Define the node with this number, which is reserved, by `GeneralPath.define_schema`."""
+        self.general_path.define_schema(number, schema)
+
+    checkpoint = staticmethod(checkpoint)
     refuse_nodes = staticmethod(refuse_nodes)
 
     def any_number(self) -> int:
@@ -284,7 +285,7 @@ class FastPath:
     def _node(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
         """Return the node of a schema with the keywords `names`. None if the general path must lower the schema."""
         kind = schema.get("type")
-        keywords = _OF_TYPE.get(kind) if type(kind) is str else None
+        keywords = KEYWORDS_OF_TYPE.get(kind) if type(kind) is str else None
         if keywords is None or not names <= keywords:
             return self._other_node(place, schema, names)
         if kind == "object":
@@ -296,7 +297,7 @@ class FastPath:
         return self._number(schema, kind == "integer")
 
     def _other_node(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
-        """Return the node of a schema whose type or keywords do not fit `_OF_TYPE`. None as in `_node`."""
+        """Return the node of a schema whose type or keywords do not fit `KEYWORDS_OF_TYPE`. None as in `_node`."""
         names = names - self._dialect.unknown
         kind = schema.get("type", _ALL_KINDS)
         if names <= _KNOWN:
@@ -314,7 +315,7 @@ class FastPath:
         """Return the node of a schema with the types `kinds`. Keywords that apply to none of them have no effect."""
         if not kinds or not _are_types(kinds):
             return None
-        for name in names.difference(*[_OF_TYPE.get(kind, _TYPE) for kind in kinds], _TYPE):
+        for name in names.difference(*[KEYWORDS_OF_TYPE.get(kind, _TYPE) for kind in kinds], _TYPE):
             if not _has_no_error(name, schema[name]):
                 return None  # the general path raises the error
         whole = "number" not in kinds
@@ -439,18 +440,8 @@ class FastPath:
         return value, [(passed[0], keys) for passed, keys in found]
 
     def _array(self, place: Origin, schema: dict[str, Any]) -> Array | None:
-        items, least, maximum = schema.get("items", True), schema.get("minItems", 0), schema.get("maxItems", MAX_COUNT)
-        if type(items) not in _SCHEMA_TYPES or not _are_bounds(least, maximum) or not maximum or items is False:
-            return None
-        unique = schema.get("uniqueItems", False)
-        if unique is not False and (unique is not True or maximum <= MOST_TYPES):
-            return None
-        if "additionalItems" in schema and type(schema["additionalItems"]) not in _SCHEMA_TYPES:
-            return None
-        value = self.any_number() if items is True else self.number_of(items, (place, "items"))
-        if value == _NEVER:
-            return None
-        return Array(self._common.brackets, (), value, least, maximum if "maxItems" in schema else None, unique)
+        made: Array | None = self._nodes.array(self, schema, place)
+        return made
 
     def _enum(self, place: Origin, values: Any, kinds: Any) -> Node | None:
         if type(values) is not list:
@@ -484,14 +475,8 @@ class FastPath:
         return self._any_of(place, nodes) if nodes else None
 
     def _string(self, schema: dict[str, Any]) -> Leaf | None:
-        least, maximum = schema.get("minLength", 0), schema.get("maxLength", MAX_COUNT)
-        tests = tuple([(name, value) for name, value in schema.items() if name == "pattern" or name == "format"])
-        if not _are_bounds(least, maximum) or not _STR.issuperset([type(value) for _, value in tests]):
-            return None
-        try:
-            return self._common.string(least, maximum if "maxLength" in schema else None, tests)
-        except ConstraintError:  # the general path raises it again, with the JSON Pointer
-            return None
+        made: Leaf | None = self._nodes.string(schema)
+        return made
 
     def _number(self, schema: dict[str, Any], whole: bool) -> Leaf | Number | None:
         low, high = schema.get("minimum"), schema.get("maximum")
@@ -526,7 +511,3 @@ def _are_texts(values: Any) -> bool:
 
 def _are_types(kinds: list[Any]) -> bool:
     return _STR.issuperset(map(type, kinds)) and _TYPE_NAMES.issuperset(kinds)
-
-
-def _are_bounds(least: Any, maximum: Any) -> bool:
-    return type(least) is int and type(maximum) is int and 0 <= least <= maximum <= MAX_COUNT

@@ -27,7 +27,9 @@ from guideway.grammar.regular import ANY_TEXT, Complement, Concat, JsonEscaped, 
 
 __all__ = [
     "DIGITS",
+    "KEYWORDS_OF_TYPE",
     "MAX_NODES",
+    "MOST_TYPES",
     "SPACE",
     "SPACE_LEAF",
     "VALUES",
@@ -46,6 +48,24 @@ SPACE_LEAF = Leaf(SPACE)
 DIGITS = "digits"  # a kind of value, like the names of types: the integers of draft 4 (no fraction, no exponent)
 VALUES = (("null", None, "null"), ("boolean", True, "true"), ("boolean", False, "false"))
 _MAX_STYLES = 64
+_NUMBER_KEYWORDS = frozenset({"type", "minimum", "maximum", "multipleOf"})
+KEYWORDS_OF_TYPE = {
+    "object": frozenset(
+        {
+            *("type", "properties", "required", "additionalProperties"),
+            *("patternProperties", "minProperties", "maxProperties"),
+        }
+    ),
+    "array": frozenset({"type", "items", "minItems", "maxItems", "uniqueItems", "additionalItems"}),
+    "string": frozenset({"type", "minLength", "maxLength", "pattern", "format"}),
+    "number": _NUMBER_KEYWORDS,
+    "integer": _NUMBER_KEYWORDS,
+}
+"""By type, the keywords that fast_path.py handles."""
+
+MOST_TYPES = 7
+"""The number of types that assertions distinguish: null, true, false, number, string, array and object."""
+
 MAX_NODES = 200_000
 """The largest node number that `reserve` (fast_path.py) returns. It limits the size of the grammar of a schema."""
 
@@ -100,11 +120,12 @@ class SharedNodes:
         brackets: The punctuation of arrays; in an indented style, of those at nesting level 0.
         braces: The same for objects.
         key: The language of all object keys.
-        maker: Makes the nodes of objects.
+        maker: Makes nodes in C++.
         spelling: How characters are written in strings.
         ordered: Whether keys are written in the order of the schema.
         spaced: Whether any white space is allowed between JSON tokens.
         first: The value of `Grammar.first`.
+        strings: The method `Style.strings` of the style.
         string: The method `_string` with a cache.
         several: The method `_several` with a cache.
         anything: The method `_anything` with a cache.
@@ -118,20 +139,24 @@ class SharedNodes:
         self.key, self.spelling = any_key(style), style.spelling
         self.ordered = style.key_order == "schema"
         self.maker = NodeMaker(
-            (Object, Property, Concat, JsonEscaped, Complement, Literals),
+            (Object, Property, Concat, JsonEscaped, Complement, Literals, Array, Leaf),
             KEYWORD_NAMES,
+            KEYWORDS_OF_TYPE,
             QUOTE,
             self.spelling,
             style.new_key if self.spelling == "json" else None,
+            self.brackets,
             self.braces,
             self.key,
             self.ordered,
             style.closed,
             MAX_NODES,
             MAX_COUNT,
+            MOST_TYPES,
         )
         self.spaced = style.whitespace == "any"
         self.first: tuple[Regular, ...] = (any_scalar(style).text, self.key, *((SPACE,) if self.spaced else ()))
+        self.strings = style.strings
         self.string = local_cache(1024, self._string)
         self.several = local_cache(256, self._several)
         self.anything = local_cache(256, self._anything)

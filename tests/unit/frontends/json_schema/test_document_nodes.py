@@ -29,7 +29,7 @@ class Path:
         self.unusual: list[Any] = []
         self.numbers: dict[int, int] = {}
         self.made = DocumentNodes(
-            self.common.maker,
+            self.common,
             PLAIN,
             "dialect",
             {"string": "a string", "object": None},
