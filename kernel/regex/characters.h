@@ -35,6 +35,9 @@ inline constexpr std::string_view kShortNames = "\"\\/bfnrt";
 inline constexpr std::array<char32_t, 8> kShortTargets{'"', '\\', '/', 8, 12, 10, 13, 9};
 // The number of bytes of the shortest spelling of a character that fits, after the part.
 std::uint32_t bytes_left(Encoding spelling, DecoderState part, char32_t c);
+inline std::uint32_t shortest_spelling(Encoding spelling, char32_t c) {
+    return c < 0x80 && is_whole_character(static_cast<std::uint8_t>(c)) ? 1 : bytes_left(spelling, kBetween, c);
+}
 // Adds the bytes that extend a part to a character that fits it.
 void put_next(Encoding spelling, DecoderState part, char32_t c, ByteSet& made);
 

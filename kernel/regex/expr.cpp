@@ -163,13 +163,17 @@ ExprId ExprTable::find(std::uint64_t h, const Expr& made, const std::vector<Expr
 }
 
 ExprId ExprTable::intern(Expr made, const std::vector<ExprId>* parts) {
+    const std::uint64_t h = made.hash(parts);
+    const ExprId known = find(h, made, parts);
+    return known != kUnknownExpr ? known : add(h, made, parts);
+}
+
+ExprId ExprTable::add(std::uint64_t h, Expr made, const std::vector<ExprId>* parts) {
     GUIDEWAY_DCHECK(!parts || std::ranges::all_of(*parts, [&](ExprId part) { return raw(part) < exprs_.size(); }));
     GUIDEWAY_DCHECK(made.op != Op::concatenation ||
                     (raw(made.head()) < exprs_.size() && raw(made.tail()) < exprs_.size() && exprs_[made.head()].op != Op::concatenation));
     GUIDEWAY_DCHECK((made.op != Op::alternation && made.op != Op::intersection) ||
                     (parts && parts->size() > 1 && std::ranges::is_sorted(*parts)));
-    const std::uint64_t h = made.hash(parts);
-    if (const ExprId known = find(h, made, parts); known != kUnknownExpr) return known;
     fuel_.spend(kExprWork);
     if (exprs_.size() >= limits_.max_exprs)
         throw Error(ErrorKind::limit,
@@ -236,7 +240,8 @@ ExprId ExprTable::product(ExprId head, ExprId b) {
     made.encoding_closed = made.weakly_encoding_closed = x.encoding_closed && y.encoding_closed;
     made.within = x.within & y.within;
     made.counted = x.counted || y.counted;
-    if (const ExprId known = find(made.hash(), made); known != kUnknownExpr) return known;
+    const std::uint64_t hash = made.hash();
+    if (const ExprId known = find(hash, made); known != kUnknownExpr) return known;
     // A quote or a label after one text becomes its end, so that sets of such texts can be joined.
     if (x.op == Op::strings && x.part() == kBetween && strings_->count(x.string_node()) == 1 && is_quote(*this, b)) {
         StringTrie::Entry text = strings_->only_text(x.string_node());
@@ -255,7 +260,7 @@ ExprId ExprTable::product(ExprId head, ExprId b) {
     const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::concatenation ? 0 : 1) : 0);
     made.depth = std::max<std::uint16_t>(x.op == Op::set ? 0 : static_cast<std::uint16_t>(x.depth + 1), after);
     made.shortest = sum(x.shortest, y.shortest);
-    return intern(made);
+    return add(hash, made);
 }
 
 ExprId ExprTable::unite(std::vector<ExprId> parts) {
@@ -399,7 +404,8 @@ ExprId ExprTable::string_state(StringNode node, DecoderState part) {
     if (node == StringTrie::kNoEntries) return kNone;
     if (part == kBetween && strings_->is_end(node)) return strings_->end(node);
     Expr made(Op::strings, node, part);
-    if (const ExprId known = find(made.hash(), made); known != kUnknownExpr) return known;
+    const std::uint64_t hash = made.hash();
+    if (const ExprId known = find(hash, made); known != kUnknownExpr) return known;
     const ExprId end = part == kBetween ? strings_->end(node) : kNone;
     made.nullable = end != kNone && exprs_[end].nullable;
     made.labelled = strings_->last_label(node) != kNoLabel;
@@ -411,7 +417,7 @@ ExprId ExprTable::string_state(StringNode node, DecoderState part) {
     }
     made.depth = static_cast<std::uint16_t>(strings_->depth(node) + 1);
     made.shortest = strings_->shortest(node, part);
-    return intern(made);
+    return add(hash, made);
 }
 
 ExprId ExprTable::substring(SubstringState state, DecoderState part) {

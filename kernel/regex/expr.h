@@ -217,6 +217,8 @@ private:
     ExprId intern(Expr made, const std::vector<ExprId>* parts = nullptr);
     // An equal expression that exists, which gets the properties that are known of the new one; else kUnknownExpr.
     ExprId find(std::uint64_t hash, const Expr& made, const std::vector<ExprId>* parts = nullptr);
+    // Adds an expression that `find` did not find.
+    ExprId add(std::uint64_t hash, Expr made, const std::vector<ExprId>* parts = nullptr);
 
     ExprLimits limits_;
     Fuel fuel_;

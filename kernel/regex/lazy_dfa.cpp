@@ -445,7 +445,10 @@ ByteSet LazyDfa::first_of_rowless(ExprId e) {
 }
 
 ByteSet LazyDfa::first(ExprId e) {
-    if (exprs_[e].op == Op::repetition && !exprs_[e].boolean) return first(exprs_[e].body());
+    const Expr& x = exprs_[e];
+    if (x.op == Op::repetition && !x.boolean) return first(x.body());
+    if (x.op == Op::concatenation && exprs_[x.head()].op == Op::set && (x.known_nonempty || !x.boolean))
+        return exprs_.bytes_of(exprs_[x.head()].byte_set());
     if (facts(e).live_row == kNoRow && (exprs_[e].rowless || looked_up_rarely(e))) {
         check_stack();
         if (exprs_[e].op == Op::strings || exprs_[e].op == Op::difference || exprs_[e].op == Op::composite || exprs_[e].op == Op::substring)

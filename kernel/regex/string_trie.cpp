@@ -35,13 +35,14 @@ void StringTrie::live(StringNode node, DecoderState part, ByteSet& made) const {
 }
 
 std::uint32_t StringTrie::shortest(StringNode node, DecoderState part) const {
-    std::uint32_t least = below(node).shortest;
     if (part == kBetween) {
+        const Node& end = below(node);
+        std::uint32_t made = end.shortest;
         for (std::uint32_t i = 0, more = left(node); i < more; ++i)
-            least = sum(least, bytes_left(spelling(node), kBetween, character(cell(node, i))));
-        return least;
+            made = sum(made, shortest_spelling(static_cast<Encoding>(end.spelling), character(cell(node, i))));
+        return made;
     }
-    least = kInfinite;
+    std::uint32_t least = kInfinite;
     each_child(node, part, [&](char32_t c, StringNode child) {
         least = std::min(least, sum(bytes_left(spelling(node), part, c), shortest(child, kBetween)));
     });
@@ -82,7 +83,7 @@ StringNode StringTrie::intern(ExprId end, std::span<const Edge> edges, Encoding 
     }
     for (const auto& [c, child] : edges) {
         const Node& n = below(child);
-        made.shortest = std::min(made.shortest, sum(bytes_left(spelling, kBetween, c), shortest(child, kBetween)));
+        made.shortest = std::min(made.shortest, sum(shortest_spelling(spelling, c), shortest(child, kBetween)));
         made.label = greatest(made.label, n.label);
         if (n.ends != made.ends) made.ends = kNone;
         made.plain &= n.plain;

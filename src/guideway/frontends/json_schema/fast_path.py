@@ -25,7 +25,6 @@ from guideway.frontends.json_schema.shared_nodes import (
     DIGITS,
     KEYWORDS_OF_TYPE,
     MAX_NODES,
-    MOST_TYPES,
     SPACE_LEAF,
     VALUES,
     joined,
@@ -50,7 +49,7 @@ from guideway.grammar.nodes import (
 from guideway.grammar.regular import ANY_TEXT, NEVER, Complement, Literals, Regular, both, either
 from guideway.jsontext.pointer import shown
 
-__all__ = ["MAX_NODES", "MOST_TYPES", "FastPath", "GeneralPath", "open_entries", "reserve"]
+__all__ = ["MAX_NODES", "FastPath", "GeneralPath", "open_entries", "reserve"]
 
 _LISTED = (frozenset({"type", "enum"}), frozenset({"type", "const"}))
 _SCHEMA_TYPES = frozenset({dict, bool})

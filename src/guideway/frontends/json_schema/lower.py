@@ -39,11 +39,11 @@ from guideway.frontends.json_schema.assertions import (
     join,
 )
 from guideway.frontends.json_schema.dnf import MAX_WIDE, Expander
-from guideway.frontends.json_schema.fast_path import MAX_NODES, MOST_TYPES, FastPath, open_entries, reserve
+from guideway.frontends.json_schema.fast_path import MAX_NODES, FastPath, open_entries, reserve
 from guideway.frontends.json_schema.implications import Implications
 from guideway.frontends.json_schema.numbers import number
 from guideway.frontends.json_schema.parse import SchemaAnalysis
-from guideway.frontends.json_schema.shared_nodes import SPACE, anything, plain_scalar, punctuation
+from guideway.frontends.json_schema.shared_nodes import MOST_TYPES, SPACE, anything, plain_scalar, punctuation
 from guideway.frontends.json_schema.strings import Test, classes, finite_texts, matches, pattern_language, string, text
 from guideway.frontends.json_schema.style import MAX_INDENTED, Style
 from guideway.grammar.nodes import (

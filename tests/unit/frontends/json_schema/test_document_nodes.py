@@ -1,4 +1,4 @@
-"""`DocumentNodes`: numbers of schemas and nodes of objects, made in C++ for the fast path."""
+"""`DocumentNodes`: numbers of schemas, and nodes that are made in C++ for the fast path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from guideway._kernel import DocumentNodes
 from guideway.frontends.json_schema.shared_nodes import MAX_NODES, SharedNodes
 from guideway.frontends.json_schema.style import Profile, make_style
-from guideway.grammar.nodes import Object, Property
+from guideway.grammar.nodes import Array, Leaf, Object, Property
 from guideway.grammar.regular import Complement, Literals
 
 PLAIN = frozenset({"type", "title", "description", "minLength", "maxLength"})
@@ -52,6 +52,12 @@ class Path:
     def reference(self, schema: Any, place: Any) -> int | None:
         self.calls.append((schema, place))
         return self.target
+
+    def checkpoint(self) -> None:
+        self.calls.append("checkpoint")
+
+    def define_generally(self, number: int, schema: Any) -> None:
+        self.calls.append((number, schema))
 
     def refuse_nodes(self, place: Any) -> None:
         raise OverflowError(place)
@@ -185,6 +191,79 @@ def test_the_general_path_lowers_other_objects(schema: dict[str, Any]) -> None:
     assert Path().object(schema) is None
 
 
+def test_arrays() -> None:
+    path = Path()
+    brackets, inner = path.common.brackets, {"minLength": 1, "maxLength": 2}
+    assert path.made.array(path, {}, "/a") == Array(brackets, (), ANY)
+    made = path.made.array(path, {"items": inner, "minItems": 1, "maxItems": 9, "uniqueItems": True}, "/a")
+    assert made == Array(brackets, (), 0, 1, 9, True)
+    assert path.places == [("/a", "items")]
+    made = path.made.array(path, {"items": True, "maxItems": 2, "uniqueItems": False, "additionalItems": {}}, "/a")
+    assert made == Array(brackets, (), ANY, 0, 2)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"items": False},
+        {"items": [{}]},
+        {"items": {"$ref": "#/never"}},
+        {"minItems": -1},
+        {"minItems": True},
+        {"minItems": 3, "maxItems": 2},
+        {"maxItems": 0},
+        {"maxItems": 2**31},
+        {"uniqueItems": 1},
+        {"uniqueItems": True, "maxItems": 7},
+        {"additionalItems": None},
+    ],
+)
+def test_the_general_path_lowers_other_arrays(schema: dict[str, Any]) -> None:
+    path = Path(target=-1)
+    assert path.made.array(path, schema, "/a") is None
+
+
+def test_strings() -> None:
+    path = Path()
+    string = path.common.string
+    assert path.made.string({"minLength": 1}) == string(1, None, ())
+    tests = (("format", "date"), ("pattern", "^2"))
+    assert path.made.string({"format": "date", "maxLength": 9, "pattern": "^2"}) == string(0, 9, tests)
+    others: list[dict[str, Any]] = [
+        {"minLength": 2, "maxLength": 1},
+        {"maxLength": 1.0},
+        {"format": 3},
+        {"pattern": "("},
+    ]
+    assert [path.made.string(schema) for schema in others] == [None] * 4
+
+
+def test_the_worklist_is_completed_up_to_an_entry_for_python() -> None:
+    path = Path()
+    texts = {"type": "string", "enum": ["a", "b", "a"]}
+    mixed = {"type": "string", "enum": ["a", 1]}
+    invalid = {"type": "array", "minItems": -1}
+    patterns = {"type": "object", "patternProperties": {}}
+    schemas: list[dict[str, Any]] = [mixed, patterns, texts, invalid, {"type": "string", "maxLength": 3}]
+    for schema in schemas:
+        path.made.own_number(path, schema, None)
+    assert path.made.complete(path) == (1, patterns, {"type", "patternProperties"})
+    assert path.nodes[2:] == [Leaf(path.common.strings(("a", "b"))), None, path.common.string(0, 3, ())]
+    assert path.calls == [(3, invalid)]
+    assert path.made.complete(path) == (0, mixed, {"type", "enum"})
+    path.todo.append((0, "of the general path", 1))
+    assert path.made.complete(path) == (0, "of the general path", 1)
+    assert path.made.complete(path) is None
+    nested: dict[str, Any] = {"type": "array", "maxItems": 9}
+    for _ in range(200):
+        nested = {"type": "array", "items": nested, "maxItems": 9}
+    path = Path()
+    path.made.own_number(path, nested, None)
+    assert path.made.complete(path) is None
+    assert (len(path.nodes), path.nodes[0]) == (201, Array(path.common.brackets, (), 1, 0, 9))
+    assert path.calls == ["checkpoint"] * 3
+
+
 def test_errors_are_raised() -> None:
     path = Path(target="x")  # type: ignore[arg-type]  # a wrong result of `reference`
     with pytest.raises(TypeError):
@@ -195,3 +274,7 @@ def test_errors_are_raised() -> None:
         path.made.own_number(path, {"minLength": 1, "maxLength": 2}, "/a")
     with pytest.raises(AttributeError):
         path.made.number_of(object(), {}, "/a")
+    path = Path()
+    path.todo.append((5, {"type": "array"}, frozenset({"type"})))
+    with pytest.raises(IndexError):
+        path.made.complete(path)
