@@ -36,7 +36,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -313,12 +313,21 @@ def _wait_for_slot(job: _Job) -> None:
     job.begin()
 
 
-class _CodeTurn:
-    """The context manager that `turn` returns. A class is faster here than `contextlib.contextmanager`."""
+class turn:
+    """A context manager. In its block, a background thread has a slot, and background threads take turns.
+
+    Usually one of them runs Python code at a time (see `_Turns`). The block has no effect in other threads, and within
+    another block. Code in C that takes long and releases the GIL should run in `call`. Entering the block raises
+    `Cancelled` if the caller no longer waits or the thread pool is closed. A class is faster here than
+    `contextlib.contextmanager`.
+
+    Args:
+        rank: `RUNNING`, `WAITING` or `NEW`: the order of the jobs of one level that wait for a slot.
+    """
 
     __slots__ = ("_job", "_rank")
 
-    def __init__(self, rank: int) -> None:
+    def __init__(self, rank: int = NEW) -> None:
         self._rank = rank
 
     def __enter__(self) -> None:
@@ -338,19 +347,6 @@ class _CodeTurn:
 
 def _nothing() -> None:
     pass
-
-
-def turn(rank: int = NEW) -> AbstractContextManager[None]:
-    """Return a context manager. In its block, a background thread has a slot, and background threads take turns.
-
-    Usually one of them runs Python code at a time (see `_Turns`). The block has no effect in other threads, and within
-    another block. Code in C that takes long and releases the GIL should run in `call`. Entering the block raises
-    `Cancelled` if the caller no longer waits or the thread pool is closed.
-
-    Args:
-        rank: `RUNNING`, `WAITING` or `NEW`: the order of the jobs of one level that wait for a slot.
-    """
-    return _CodeTurn(rank)
 
 
 def checkpoint() -> None:

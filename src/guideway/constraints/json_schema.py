@@ -257,7 +257,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             )
         self._document, self._named = _copied(schema)
         self._dialect = None if dialect is None else dialect_named(dialect)
-        self._supplied = _copied_resources(resources)
+        self._supplied = _copied_resources(resources) if resources else {}
         self._style = make_style(
             profile, key_order, whitespace, escapes, numbers, formats, max_integer_digits, max_fraction_digits
         )

@@ -194,7 +194,7 @@ class FastPath:
     def run(self) -> Grammar:
         """Build the grammar of the document. Raises the errors of `Lowering.run`."""
         grammar = self.grammar
-        root = self.number_of(self._document, "")
+        root = self._nodes.number_of(self, self._document, "")
         if root == _NEVER:
             root = grammar.add(Leaf(NEVER), "")
         while (entry := self._nodes.complete(self)) is not None:
