@@ -162,18 +162,15 @@ ExprId ExprTable::find(std::uint64_t h, const Expr& made, const std::vector<Expr
     return known;
 }
 
-ExprId ExprTable::intern(Expr made, const std::vector<ExprId>* parts) {
-    const std::uint64_t h = made.hash(parts);
-    const ExprId known = find(h, made, parts);
-    return known != kUnknownExpr ? known : add(h, made, parts);
-}
-
-ExprId ExprTable::add(std::uint64_t h, Expr made, const std::vector<ExprId>* parts) {
+ExprId ExprTable::intern(Expr made, const std::vector<ExprId>* parts, std::optional<std::uint64_t> missing) {
     GUIDEWAY_DCHECK(!parts || std::ranges::all_of(*parts, [&](ExprId part) { return raw(part) < exprs_.size(); }));
     GUIDEWAY_DCHECK(made.op != Op::concatenation ||
                     (raw(made.head()) < exprs_.size() && raw(made.tail()) < exprs_.size() && exprs_[made.head()].op != Op::concatenation));
     GUIDEWAY_DCHECK((made.op != Op::alternation && made.op != Op::intersection) ||
                     (parts && parts->size() > 1 && std::ranges::is_sorted(*parts)));
+    const std::uint64_t h = missing ? *missing : made.hash(parts);
+    if (!missing)
+        if (const ExprId known = find(h, made, parts); known != kUnknownExpr) return known;
     fuel_.spend(kExprWork);
     if (exprs_.size() >= limits_.max_exprs)
         throw Error(ErrorKind::limit,
@@ -260,7 +257,7 @@ ExprId ExprTable::product(ExprId head, ExprId b) {
     const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::concatenation ? 0 : 1) : 0);
     made.depth = std::max<std::uint16_t>(x.op == Op::set ? 0 : static_cast<std::uint16_t>(x.depth + 1), after);
     made.shortest = sum(x.shortest, y.shortest);
-    return add(hash, made);
+    return intern(made, nullptr, hash);
 }
 
 ExprId ExprTable::unite(std::vector<ExprId> parts) {
@@ -417,7 +414,7 @@ ExprId ExprTable::string_state(StringNode node, DecoderState part) {
     }
     made.depth = static_cast<std::uint16_t>(strings_->depth(node) + 1);
     made.shortest = strings_->shortest(node, part);
-    return add(hash, made);
+    return intern(made, nullptr, hash);
 }
 
 ExprId ExprTable::substring(SubstringState state, DecoderState part) {

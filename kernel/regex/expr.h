@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -214,11 +215,10 @@ public:
 
 private:
     ExprId product(ExprId head, ExprId b);
-    ExprId intern(Expr made, const std::vector<ExprId>* parts = nullptr);
+    // `missing`: the hash of an expression that `find` did not find.
+    ExprId intern(Expr made, const std::vector<ExprId>* parts = nullptr, std::optional<std::uint64_t> missing = std::nullopt);
     // An equal expression that exists, which gets the properties that are known of the new one; else kUnknownExpr.
     ExprId find(std::uint64_t hash, const Expr& made, const std::vector<ExprId>* parts = nullptr);
-    // Adds an expression that `find` did not find.
-    ExprId add(std::uint64_t hash, Expr made, const std::vector<ExprId>* parts = nullptr);
 
     ExprLimits limits_;
     Fuel fuel_;
