@@ -21,10 +21,10 @@
 #include "guideway/grammar/machine.h"
 #include "guideway/grammar/state_sets.h"
 #include "guideway/mask/completion_cache.h"
+#include "guideway/mask/ids.h"
 
 namespace guideway {
 
-inline constexpr std::uint32_t kNoTokens = 0xffffffff;
 enum class AutomatonId : std::uint32_t {};  // an automaton of a store
 
 // The key of a cached result: a suffix trie (suffix_tries.h), a component and its state. `variant` of an object or
@@ -33,14 +33,14 @@ enum class AutomatonId : std::uint32_t {};  // an automaton of a store
 // leaf_results.h), else 0. The text that a leaf has read is not in the key: tokens that depend on it are
 // `context_dependent`.
 struct ResultKey {
-    std::uint32_t trie;
+    TrieId trie;
     ComponentId component;
     std::uint32_t state, variant;
     friend bool operator==(const ResultKey&, const ResultKey&) = default;
 };
 struct ResultKeyHash {
     std::size_t operator()(const ResultKey& k) const {
-        return static_cast<std::size_t>(mix(std::uint64_t{k.trie} << 32 | raw(k.component), std::uint64_t{k.state} << 32 | k.variant));
+        return static_cast<std::size_t>(mix(std::uint64_t{raw(k.trie)} << 32 | raw(k.component), std::uint64_t{k.state} << 32 | k.variant));
     }
 };
 
@@ -135,9 +135,9 @@ struct AutomatonCache {
     struct Mask {
         // The token set of the first component over the vocabulary, perhaps a delta. The empty list if keys or punctuation were
         // taken apart, or at the rest of a sequence. kNoTokens: only a marker (MaskEngine::find).
-        std::uint32_t run = 0;
-        std::uint32_t verified = kNoTokens;  // context-dependent tokens that were stepped byte by byte and are legal
-        Parts parts;                         // the tokens that end in the frames below, and those of a first component that is not in `run`
+        TokenSetId run{};
+        TokenSetId verified = kNoTokens;  // context-dependent tokens that were stepped byte by byte and are legal
+        Parts parts;                      // the tokens that end in the frames below, and those of a first component that is not in `run`
         bool accepting = false, context_dependent = false;  // context_dependent: it holds only for the text that was read
     };
     // Function summary of an object or array for one suffix trie: the parts that it accepts. After them, `parts` has the suffix
@@ -147,7 +147,8 @@ struct AutomatonCache {
         std::uint32_t exits = 0, continuations = 0;
     };
     struct KeyExit {  // a key, as the label of its entry, and the suffix trie after the key; kNoTrie: no token continues there
-        std::uint32_t label, suffix_trie;
+        std::uint32_t label;
+        TrieId suffix_trie;
     };
     struct KeyRange {  // the tokens [begin, end) of `key_tokens` can continue as the keys [first, last) of their index, and as no others
         std::uint32_t first, last, begin, end;

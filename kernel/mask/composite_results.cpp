@@ -56,8 +56,8 @@ std::vector<std::uint32_t> spelled_alike(ExprPool& pool, const TrieForest& fores
 }  // namespace
 
 // Adds the tokens that a configuration of the inner machine accepts to `accepted`. Returns the suffix trie at the end of the value.
-std::uint32_t MaskBuilder::run_inner(Machine& inner, std::uint32_t trie, const Config& config, Accepted& accepted) {
-    std::vector<std::uint32_t> end_tries;
+TrieId MaskBuilder::run_inner(Machine& inner, TrieId trie, const Config& config, Accepted& accepted) {
+    std::vector<TrieId> end_tries;
     Mask mask;
     mask.run = kNoTokens;
     at_node(-1, [&] {  // errors name no node: those of the inner machine are not nodes of the grammar
@@ -73,18 +73,18 @@ std::uint32_t MaskBuilder::run_inner(Machine& inner, std::uint32_t trie, const C
         if (own.empty()) accepted.tokens.push_back(t);
         else set_bit(own, t);
     };
-    const auto add = [&](std::uint32_t set) {
+    const auto add = [&](TokenSetId set) {
         if (own.empty() && sets_[set].form == TokenSet::Form::sparse) return sets_.append(set, accepted.tokens);
         own.resize(words_);
         sets_.merge(set, own);
     };
     if (mask.run != kNoTokens) add(mask.run);
-    for (const std::uint32_t set : std::exchange(found_, {})) add(set);
+    for (const TokenSetId set : std::exchange(found_, {})) add(set);
     for (const std::uint32_t t : std::exchange(tokens_, {})) add_token(t & ~AutomatonCache::kOneToken);
     for (const Span& span : std::exchange(spans_, {}))
         for (const std::uint32_t t : cache_->tokens(span)) add_token(t);
     sort_unique(end_tries);
-    std::uint32_t suffix_trie = end_tries.size() == 1 ? end_tries[0] : suffix_tries_.united(end_tries);
+    TrieId suffix_trie = end_tries.size() == 1 ? end_tries[0] : suffix_tries_.united(end_tries);
     if (mask.run != kNoTokens) {
         sets_.change(mask.run, own);
         if (sets_[mask.run].form == TokenSet::Form::delta) suffix_trie = results_.without(suffix_trie, sets_[mask.run].cleared());
@@ -96,7 +96,7 @@ std::uint32_t MaskBuilder::run_inner(Machine& inner, std::uint32_t trie, const C
 }
 
 // The builder must be new.
-WalkResult MaskBuilder::composite(AutomatonCache& cache, Machine& machine, std::uint32_t trie, const Config& config) {
+WalkResult MaskBuilder::composite(AutomatonCache& cache, Machine& machine, TrieId trie, const Config& config) {
     cache_ = &cache;
     ExprPool& pool = machine.pool();
     const CompositeState state = pool[config.expr()].composite_state();
@@ -104,10 +104,10 @@ WalkResult MaskBuilder::composite(AutomatonCache& cache, Machine& machine, std::
     inner.set_ids([&](const AnalysedNode& c) { return results_.ids().of(c); });
     Accepted here;
     auto& [tokens, row] = here;
-    std::vector<std::uint32_t> suffix_tries;
+    std::vector<TrieId> suffix_tries;
     for (const Config& c : CompositeLanguage::of(pool).configs(state))
         if (c.node != kDone)
-            if (const std::uint32_t suffix_trie = run_inner(inner, trie, c, here)) suffix_tries.push_back(suffix_trie);
+            if (const TrieId suffix_trie = run_inner(inner, trie, c, here); suffix_trie != kNoTrie) suffix_tries.push_back(suffix_trie);
     sort_unique(context_dependent_);
     const bool listed = row.empty() && tokens.size() <= words_;
     if (listed) sort_unique(tokens);
@@ -121,7 +121,7 @@ WalkResult MaskBuilder::composite(AutomatonCache& cache, Machine& machine, std::
     return made;
 }
 
-bool MaskEngine::walk_composite(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) {
+bool MaskEngine::walk_composite(Machine& machine, TrieId trie, const Config& config, WalkResult& made) {
     ExprPool& pool = machine.pool();
     std::vector<Layer> layers;
     Config there = config;

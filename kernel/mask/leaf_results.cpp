@@ -48,6 +48,7 @@ LeafResults::LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fue
     : vocabulary_(vocabulary), trie_(vocabulary.trie()), subtrees_(vocabulary.subtrees()), words_(vocabulary.words()), tuning_(tuning),
       fuel_(work), composites_(composites), sets_(words_), dfa_table_(vocabulary.longest()),
       suffix_tries_(trie_, vocabulary.longest(), work), all_(words_, 0xffffffff) {
+    structural_.fill(kNoTrie);
     const std::span<const std::uint32_t> starts = vocabulary.tokens().starts;
     const std::uint32_t size = vocabulary.size();
     if (size & 31) all_.back() = (1u << (size & 31)) - 1;
@@ -64,15 +65,18 @@ LeafResults::LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fue
 void LeafResults::drop_before(std::uint32_t time, std::vector<bool>& tries) {
     counters.bytes = 0;
     memo_.erase_if([&](const ResultKey&, const Known& known) { return known.last_use < time; });
-    tries[kVocabularyTrie] = true;
-    for (std::uint32_t trie : structural_) tries[trie] = true;
-    for (const auto& [bytes, trie] : alphabet_slices_) tries[trie] = true;
-    memo_.each([&](const ResultKey&, const Known& known) { tries[known.run.suffix_trie] = true; });
+    const auto mark = [&](TrieId trie) {
+        if (trie != kNoTrie) tries[raw(trie)] = true;
+    };
+    mark(kVocabularyTrie);
+    for (const TrieId trie : structural_) mark(trie);
+    for (const auto& [bytes, trie] : alphabet_slices_) mark(trie);
+    memo_.each([&](const ResultKey&, const Known& known) { mark(known.run.suffix_trie); });
 }
 
 // Removes the suffix tries and token sets that are not marked, and the results over removed tries.
 void LeafResults::sweep(std::vector<bool>& sets, const std::vector<bool>& tries) {
-    memo_.erase_if([&](const ResultKey& key, const Known&) { return !tries[key.trie]; });
+    memo_.erase_if([&](const ResultKey& key, const Known&) { return !tries[raw(key.trie)]; });
     memo_.each([&](const ResultKey&, const Known& known) {
         mark_used(known.run.tokens, sets);
         mark_used(known.run.context_dependent, sets);
@@ -88,10 +92,10 @@ void LeafResults::sweep(std::vector<bool>& sets, const std::vector<bool>& tries)
     dfa_table_.clear();
 }
 
-void mark_used(std::uint32_t set, std::vector<bool>& sets) {
+void mark_used(TokenSetId set, std::vector<bool>& sets) {
     if (set == kNoTokens) return;
-    if (sets.size() <= set) sets.resize(set + 1);
-    sets[set] = true;
+    if (sets.size() <= raw(set)) sets.resize(raw(set) + std::size_t{1});
+    sets[raw(set)] = true;
 }
 
 void LeafResults::clear() {
@@ -102,14 +106,14 @@ void LeafResults::clear() {
     suffix_tries_.clear();
     superset_bounds_.clear();
     rounds_.clear();
-    std::fill(std::begin(structural_), std::end(structural_), 0);
+    structural_.fill(kNoTrie);
     alphabet_slices_.clear();
     up_to_.clear();
     counters.bytes = 0;
 }
 
 // The result is stored without a base (as with `bare`), because its tokens are only added to masks.
-const WalkResult& LeafResults::run_shared(ExprPool& pool, std::uint32_t trie, ComponentId component, ExprId state, const ByteSet& follow) {
+const WalkResult& LeafResults::run_shared(ExprPool& pool, TrieId trie, ComponentId component, ExprId state, const ByteSet& follow) {
     const ResultKey key{trie, component, raw(state), trie == kVocabularyTrie};
     if (Known* known = memo_.find(key)) {
         known->last_use = counters.result_clock;
@@ -121,7 +125,7 @@ const WalkResult& LeafResults::run_shared(ExprPool& pool, std::uint32_t trie, Co
     return memo_.add(key, {walk_leaf(pool, trie, state, follow), counters.result_clock}).run;
 }
 
-const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const Config& config, bool bare) {
+const WalkResult& LeafResults::run(Machine& machine, TrieId trie, const Config& config, bool bare) {
     const bool leaf = machine.is_leaf(config);
     bare &= leaf && trie == kVocabularyTrie;
     Config at = config;
@@ -153,8 +157,7 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
     // slice, or a substring: a walk of the leaf. Any other leaf over the vocabulary: from others, or else a walk of the leaf.
     at_node(raw(config.node), [&] {
         const bool is_substring = leaf && is_substring_leaf(machine.pool(), at.expr());  // its own walk is the shortest
-        const std::uint32_t walked_trie =
-            leaf && trie == kVocabularyTrie && !is_substring ? alphabet_slice(machine.pool(), at.expr()) : trie;
+        const TrieId walked_trie = leaf && trie == kVocabularyTrie && !is_substring ? alphabet_slice(machine.pool(), at.expr()) : trie;
         if (!leaf) made = walk(machine, trie, at);
         else if (tuning_.composite_walks && composites_.walk_composite(machine, trie, at, made)) {
         } else if (trie != kVocabularyTrie && walk_minuend(machine, trie, at, made)) {
@@ -190,7 +193,7 @@ ExprId LeafResults::plain_summand(ExprPool& pool, ExprId state) {
 }
 
 // The set of all plain tokens of at most `characters` characters, and of the tokens `others`.
-std::uint32_t LeafResults::plain_set(std::uint32_t characters, std::span<const std::uint32_t> others) {
+TokenSetId LeafResults::plain_set(std::uint32_t characters, std::span<const std::uint32_t> others) {
     const PlainTokens& plain = vocabulary_.plain_tokens();
     if (plain_row_.empty()) {
         plain_row_ = all_;
@@ -222,10 +225,11 @@ bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool
     }
     const PlainTokens& plain = vocabulary_.plain_tokens();
     for (const auto kind : {PlainTokens::control, PlainTokens::longer, PlainTokens::rest})
-        if (!structural_[kind]) structural_[kind] = suffix_tries_.of(TokenTrie::over(plain.structural(kind).block(), vocabulary_.size()));
+        if (structural_[kind] == kNoTrie)
+            structural_[kind] = suffix_tries_.of(TokenTrie::over(plain.structural(kind).block(), vocabulary_.size()));
     static const ByteSet controls = ByteSet::range(0, 0x1f);
     Config there = config;
-    std::vector<std::uint32_t> suffix_tries;
+    std::vector<TrieId> suffix_tries;
     auto structural = [&](ExprId at) {
         std::vector<std::uint32_t> tokens;
         there.set_expr(at);
@@ -234,7 +238,7 @@ bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool
             if (kind == PlainTokens::control && !pool.dfa.first(state.expr).meets(controls)) continue;
             const WalkResult one = run(machine, structural_[kind], there);
             sets_.append(one.tokens, tokens);
-            if (one.suffix_trie) suffix_tries.push_back(one.suffix_trie);
+            if (one.suffix_trie != kNoTrie) suffix_tries.push_back(one.suffix_trie);
         }
         std::sort(tokens.begin(), tokens.end());
         return tokens;
@@ -244,7 +248,7 @@ bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool
     const std::uint32_t left = std::min(state.left, plain.most_characters());
     if (like != kNone && tuning_.delta_sets && !bare) {
         there.set_expr(like);
-        const std::uint32_t base = run(machine, kVocabularyTrie, there).tokens;
+        const TokenSetId base = run(machine, kVocabularyTrie, there).tokens;
         std::vector<std::uint32_t> of_base = structural(like), cleared, added;
         std::set_difference(of_base.begin(), of_base.end(), tokens.begin(), tokens.end(), std::back_inserter(cleared));
         std::set_difference(tokens.begin(), tokens.end(), of_base.begin(), of_base.end(), std::back_inserter(added));
@@ -262,7 +266,7 @@ bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool
 
 // Loop bodies are recorded only for the whole vocabulary: over short suffix tries few counts occur, and to walk states
 // without bounds costs more there than it saves (decision 7).
-ExprId LeafResults::clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const {
+ExprId LeafResults::clipped(ExprPool& pool, TrieId trie, ExprId state) const {
     return tuning_.saturated_counters
                ? pool.supersets.saturate_counters(state, suffix_tries_.reach(trie), trie == kVocabularyTrie && tuning_.loop_bounds)
                : state;
@@ -294,7 +298,7 @@ bool LeafResults::walk_difference(Machine& machine, const Config& config, WalkRe
 }
 
 // If no text of the trie spells an excluded text of a difference: the run of the expression that they are excluded from.
-bool LeafResults::walk_minuend(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) {
+bool LeafResults::walk_minuend(Machine& machine, TrieId trie, const Config& config, WalkResult& made) {
     const TrieForest& forest = suffix_tries_.forest(trie);
     if (!tuning_.bases || !forest.whole()) return false;
     Config there = config;
@@ -363,7 +367,7 @@ bool LeafResults::walk_superset(Machine& machine, const Config& config, std::siz
 }
 
 // Writes the tokens of a set to row_.
-void LeafResults::write_row(std::uint32_t set) {
+void LeafResults::write_row(TokenSetId set) {
     row_.resize(words_);
     sets_.write(set, row_);
     sets_.change(set, row_);
@@ -393,7 +397,7 @@ WalkResult LeafResults::run_without(const WalkResult& run, std::vector<std::uint
 }
 
 // A suffix trie without the tokens that a delta clears.
-std::uint32_t LeafResults::without(std::uint32_t suffix_trie, std::span<const std::uint32_t> cleared) {
+TrieId LeafResults::without(TrieId suffix_trie, std::span<const std::uint32_t> cleared) {
     std::vector<std::uint32_t> sorted(cleared.begin(), cleared.end());
     std::sort(sorted.begin(), sorted.end());
     return suffix_tries_.contains_any(suffix_trie, sorted) ? suffix_tries_.without(suffix_trie, sorted) : suffix_trie;
@@ -431,7 +435,7 @@ bool LeafResults::walk_without_loop_bounds(Machine& machine, const Config& confi
 
 // The trie of the tokens that a string of few ASCII characters can read: a walk of all tokens would mostly visit others.
 // kVocabularyTrie if these tokens are too many, or if the state is no such string.
-std::uint32_t LeafResults::alphabet_slice(ExprPool& pool, ExprId state) {
+TrieId LeafResults::alphabet_slice(ExprPool& pool, ExprId state) {
     if (!tuning_.alphabet_slices || !ends_in(pool, state, '"')) return kVocabularyTrie;
     // Usually the first bytes, or those after the opening quote, are too many already. To find all bytes is expensive.
     if (!pool[state].boolean) {
@@ -442,12 +446,12 @@ std::uint32_t LeafResults::alphabet_slice(ExprPool& pool, ExprId state) {
     }
     const ByteSet bytes = pool.byte_facts.alphabet(state);
     if (!bytes.within(kAscii)) return kVocabularyTrie;
-    if (const std::uint32_t* known = known_slice(bytes)) return *known;
+    if (const TrieId* known = known_slice(bytes)) return *known;
     if (alphabet_slices_.size() >= kMaxAlphabets) return kVocabularyTrie;
     return alphabet_slices_.emplace_back(bytes, suffix_tries_.of_alphabet(bytes, tuning_.slice_nodes)).second;
 }
 
-const std::uint32_t* LeafResults::known_slice(const ByteSet& bytes) const {
+const TrieId* LeafResults::known_slice(const ByteSet& bytes) const {
     for (const auto& [known, trie] : alphabet_slices_)
         if (trie != kVocabularyTrie ? bytes.within(known) : known.within(bytes)) return &trie;
     return nullptr;
@@ -456,7 +460,7 @@ const std::uint32_t* LeafResults::known_slice(const ByteSet& bytes) const {
 bool LeafResults::is_large_alphabet(const ByteSet& bytes) {
     if (!bytes.within(kAscii)) return true;
     if (bytes.size() < tuning_.few_bytes) return false;
-    if (const std::uint32_t* known = known_slice(bytes)) return *known == kVocabularyTrie;
+    if (const TrieId* known = known_slice(bytes)) return *known == kVocabularyTrie;
     if (alphabet_slices_.size() >= kMaxAlphabets) return true;  // no more are cached
     if (!suffix_tries_.alphabet_exceeds(bytes, tuning_.slice_nodes)) return false;
     alphabet_slices_.emplace_back(bytes, kVocabularyTrie);
@@ -474,7 +478,7 @@ void LeafResults::keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk
 }
 
 // `rounds_of`: the key under which `Rounds` are cached, if the state does not count all its loop bodies; else null.
-WalkResult LeafResults::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, SupersetBounds* wider,
+WalkResult LeafResults::walk_leaf(ExprPool& pool, TrieId id, ExprId state, const ByteSet& follow, SupersetBounds* wider,
                                   const ResultKey* rounds_of) {
     const TrieForest& forest = suffix_tries_.forest(id);
     LeafWalk walked;
@@ -487,8 +491,8 @@ WalkResult LeafResults::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state
         for (const std::uint32_t piece : walked.exit_nodes) wider->deepest = std::max(wider->deepest, forest.trie->depth[piece] - 1u);
     }
     if (rounds_of) keep_rounds(pool, *forest.trie, walked, *rounds_of);
-    const std::uint32_t suffix_trie = suffix_tries_.after_exits(*forest.trie, walked.exit_nodes);
-    std::uint32_t tokens = keep(*forest.trie, walked, !forest.whole());
+    const TrieId suffix_trie = suffix_tries_.after_exits(*forest.trie, walked.exit_nodes);
+    TokenSetId tokens = keep(*forest.trie, walked, !forest.whole());
     std::erase_if(walked.to_verify, [&](std::uint32_t t) { return pool.dfa.nonempty_after(state, vocabulary_.token(t)); });
     if (!walked.to_verify.empty()) {
         write_row(tokens);
@@ -498,11 +502,11 @@ WalkResult LeafResults::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state
     return {tokens, suffix_trie, kNoTokens};
 }
 
-WalkResult LeafResults::walk(Machine& machine, std::uint32_t id, const Config& config) {
+WalkResult LeafResults::walk(Machine& machine, TrieId id, const Config& config) {
     const TrieForest& forest = suffix_tries_.forest(id);
     MachineWalk made = machine_walk(machine, forest, config, forest.trie == &trie_ ? &subtrees_ : nullptr, loops_, tuning_);
-    const std::uint32_t suffix_trie = suffix_tries_.after_exits(*forest.trie, made.walked.exit_nodes);
-    const std::uint32_t tokens = keep(*forest.trie, made.walked, !forest.whole());
+    const TrieId suffix_trie = suffix_tries_.after_exits(*forest.trie, made.walked.exit_nodes);
+    const TokenSetId tokens = keep(*forest.trie, made.walked, !forest.whole());
     return {tokens, suffix_trie, made.context_dependent.empty() ? kNoTokens : sets_.sparse(made.context_dependent)};
 }
 
@@ -535,7 +539,7 @@ const std::vector<std::uint32_t>& LeafResults::tokens_up_to(std::uint8_t charact
     return up_to_.emplace(characters, std::move(row)).first->second;
 }
 
-std::uint32_t LeafResults::keep(const TokenTrie& x, LeafWalk& walked, bool disordered) {
+TokenSetId LeafResults::keep(const TokenTrie& x, LeafWalk& walked, bool disordered) {
     if (disordered) {  // a part of a forest may contain another one
         std::vector<TokenRange> places;
         places.swap(walked.places);

@@ -3,6 +3,7 @@
 // are tried is in `run`).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -29,9 +30,9 @@ namespace guideway {
 class TokenTable;
 
 struct WalkResult {
-    std::uint32_t tokens;             // number of a token set
-    std::uint32_t suffix_trie;        // number of a trie; kNoTrie: nothing is left
-    std::uint32_t context_dependent;  // tokens that depend on text before them, a list; kNoTokens: none
+    TokenSetId tokens{};
+    TrieId suffix_trie = kNoTrie;              // kNoTrie: nothing is left
+    TokenSetId context_dependent = kNoTokens;  // tokens that depend on text before them, a list; kNoTokens: none
 };
 
 // Ids of components in the keys of cached results: leaves with equal follow bytes share an id, each other component has one.
@@ -65,25 +66,25 @@ struct ResultCounters {
 class CompositeResults {
 public:
     // Returns false if the configuration is not such a leaf.
-    virtual bool walk_composite(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) = 0;
+    virtual bool walk_composite(Machine& machine, TrieId trie, const Config& config, WalkResult& made) = 0;
 
 protected:
     ~CompositeResults() = default;
 };
 
 // Marks a token set as used, for TokenSets::sweep. Does nothing for kNoTokens.
-void mark_used(std::uint32_t set, std::vector<bool>& sets);
+void mark_used(TokenSetId set, std::vector<bool>& sets);
 
 class LeafResults {
 public:
     LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fuel& work, CompositeResults& composites);
 
     // The result of a trie in the component of a configuration. `bare`: its token set is no delta.
-    const WalkResult& run(Machine& machine, std::uint32_t trie, const Config& config, bool bare = false);
+    const WalkResult& run(Machine& machine, TrieId trie, const Config& config, bool bare = false);
     // The same for a leaf that all grammars share. `component`: an id of ids().
-    const WalkResult& run_shared(ExprPool& pool, std::uint32_t trie, ComponentId component, ExprId state, const ByteSet& follow);
+    const WalkResult& run_shared(ExprPool& pool, TrieId trie, ComponentId component, ExprId state, const ByteSet& follow);
     // A suffix trie without the tokens that a delta clears.
-    std::uint32_t without(std::uint32_t suffix_trie, std::span<const std::uint32_t> cleared);
+    TrieId without(TrieId suffix_trie, std::span<const std::uint32_t> cleared);
     // The characters by which a state of a leaf returns to itself, in the vocabulary's trie; null if there are none.
     const SelfLoops* loops(ExprPool& pool, ExprId state) {
         return tuning_.self_loops ? loops_.find(pool, subtrees_, state, true) : nullptr;
@@ -125,31 +126,31 @@ private:
         std::size_t bytes() const { return sizeof(Rounds) + sizeof(ResultKey) + 48 + tokens.size() * sizeof(tokens[0]); }
     };
 
-    WalkResult walk(Machine& machine, std::uint32_t trie, const Config& config);
-    ExprId clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const;
-    std::uint32_t alphabet_slice(ExprPool& pool, ExprId state);
+    WalkResult walk(Machine& machine, TrieId trie, const Config& config);
+    ExprId clipped(ExprPool& pool, TrieId trie, ExprId state) const;
+    TrieId alphabet_slice(ExprPool& pool, ExprId state);
     // The trie that has all tokens of these bytes; kVocabularyTrie if they are too many; null: not cached.
-    const std::uint32_t* known_slice(const ByteSet& bytes) const;
+    const TrieId* known_slice(const ByteSet& bytes) const;
     // Whether the tokens of these bytes are too many for a separate trie, or the bytes are not only ASCII.
     bool is_large_alphabet(const ByteSet& bytes);
-    WalkResult walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, SupersetBounds* wider = nullptr,
+    WalkResult walk_leaf(ExprPool& pool, TrieId trie, ExprId state, const ByteSet& follow, SupersetBounds* wider = nullptr,
                          const ResultKey* rounds_of = nullptr);
     bool accepts_plain_tokens(ExprPool& pool, ExprId state, bool exact);
     ExprId plain_summand(ExprPool& pool, ExprId state);
-    std::uint32_t plain_set(std::uint32_t characters, std::span<const std::uint32_t> others);
+    TokenSetId plain_set(std::uint32_t characters, std::span<const std::uint32_t> others);
     bool walk_plain_tokens(Machine& machine, const Config& config, bool bare, WalkResult& made);
     bool knows(Machine& machine, const Config& config, ExprId state);
     bool walk_difference(Machine& machine, const Config& config, WalkResult& made);
-    bool walk_minuend(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made);
+    bool walk_minuend(Machine& machine, TrieId trie, const Config& config, WalkResult& made);
     void keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk& walked, const ResultKey& key);
     bool walk_without_loop_bounds(Machine& machine, const Config& config, bool walks, WalkResult& made);
     WalkResult run_without(const WalkResult& run, std::vector<std::uint32_t>&& cleared);
     bool walk_superset(Machine& machine, const Config& config, std::size_t most_tried, WalkResult& made);
     const Known& superset_result(Machine& machine, const Config& config, SupersetBounds& wider);
-    std::uint32_t keep(const TokenTrie& x, LeafWalk& walked, bool disordered);
+    TokenSetId keep(const TokenTrie& x, LeafWalk& walked, bool disordered);
     void bits_of(const TokenTrie& x, std::span<const TokenRange> places, std::vector<std::uint32_t>& row);
     const std::vector<std::uint32_t>& tokens_up_to(std::uint8_t characters);
-    void write_row(std::uint32_t set);
+    void write_row(TokenSetId set);
     bool accepts_token(ExprPool& pool, ExprId state, std::string_view token);
 
     const TokenTable& vocabulary_;
@@ -167,9 +168,9 @@ private:
     FlatMap<ResultKey, Known, ResultKeyHash> memo_;
     std::unordered_map<ResultKey, SupersetBounds, ResultKeyHash> superset_bounds_;
     std::unordered_map<ResultKey, Rounds, ResultKeyHash> rounds_;
-    std::uint32_t structural_[PlainTokens::kinds] = {};  // suffix tries of structural tokens
+    std::array<TrieId, PlainTokens::kinds> structural_;  // suffix tries of structural tokens; kNoTrie: not made yet
     // Alphabet slices: suffix tries of the tokens of these bytes; kVocabularyTrie: too many.
-    std::vector<std::pair<ByteSet, std::uint32_t>> alphabet_slices_;
+    std::vector<std::pair<ByteSet, TrieId>> alphabet_slices_;
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens, by number of characters
     std::vector<std::uint32_t> longest_first_;                            // tokens of kNear bytes or more, longest first

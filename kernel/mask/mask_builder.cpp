@@ -31,7 +31,7 @@ void MaskBuilder::build(AutomatonCache& cache, Machine& machine, const Config& c
 
 // Adds a token set to what was found; or, of a small set, its tokens: to write a set costs two misses of the processor's cache. An
 // exploration has sets only.
-void MaskBuilder::add_part(std::uint32_t set) {
+void MaskBuilder::add_part(TokenSetId set) {
     const TokenSet& one = sets_[set];
     if (!exploration_ && one.form == TokenSet::Form::sparse && one.data.size() <= kFewTokens)
         for (const std::uint32_t t : one.data) tokens_.push_back(t | AutomatonCache::kOneToken);
@@ -44,7 +44,7 @@ MaskBuilder::Parts MaskBuilder::keep_parts(const Found& from) {
     if (found_.size() - from.sets > 1) sort_unique(found_, from.sets);
     if (tokens_.size() - from.tokens > kManyTokens) sort_unique(tokens_, from.tokens);
     ArenaVector<std::uint32_t>& parts = cache_->parts;
-    parts.insert(parts.end(), found_.begin() + static_cast<std::ptrdiff_t>(from.sets), found_.end());
+    for (const TokenSetId set : std::span(found_).subspan(from.sets)) parts.push_back(raw(set));
     parts.insert(parts.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(from.tokens), tokens_.end());
     made.sets = static_cast<std::uint32_t>(parts.size()) - made.at;
     made.spans = static_cast<std::uint32_t>(spans_.size() - from.spans);
@@ -129,11 +129,11 @@ void MaskBuilder::run_task(Machine& machine, const Task& task, Mask& mask) {
                                   sets_[made.context_dependent].data.end());
         for (std::size_t i = 0; i < recording_count_; ++i) recordings_[i].reusable = false;
     }
-    if (made.suffix_trie) leave(machine, made.suffix_trie, task.config);
+    if (made.suffix_trie != kNoTrie) leave(machine, made.suffix_trie, task.config);
 }
 
 // Continues with a suffix trie below a component that has ended, or records it as an exit of the innermost recording.
-void MaskBuilder::leave(Machine& machine, std::uint32_t suffix_trie, const Config& config) {
+void MaskBuilder::leave(Machine& machine, TrieId suffix_trie, const Config& config) {
     if (exploration_) return leave(*exploration_, suffix_trie, config.parent);
     if (recording_count_ && recordings_[recording_count_ - 1].config.parent == config.parent) {
         recordings_[recording_count_ - 1].exits.push_back(suffix_trie);
@@ -145,7 +145,7 @@ void MaskBuilder::leave(Machine& machine, std::uint32_t suffix_trie, const Confi
 }
 
 // Adds a task to the worklist, or records the trie as a continuation of the innermost recording.
-void MaskBuilder::add_task(std::uint32_t suffix_trie, const Config& c) {
+void MaskBuilder::add_task(TrieId suffix_trie, const Config& c) {
     if (exploration_) return exploration_->tasks.push_back({suffix_trie, c});
     if (recording_count_) {
         SummaryRecording& last = recordings_[recording_count_ - 1];
@@ -178,12 +178,13 @@ bool MaskBuilder::apply_summary(Machine& machine, const Task& task) {
         std::uint32_t part = known->parts.at;
         for (const std::uint32_t end = part + known->parts.sets; part != end; ++part) {
             const std::uint32_t one = cache_->parts[part];
-            (one & AutomatonCache::kOneToken ? tokens_ : found_).push_back(one);
+            if (one & AutomatonCache::kOneToken) tokens_.push_back(one);
+            else found_.push_back(TokenSetId{one});
         }
         for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({cache_->parts[part], cache_->parts[part + 1]});
-        for (std::uint32_t i = 0; i < known->exits; ++i) leave(machine, cache_->parts[part++], c);
+        for (std::uint32_t i = 0; i < known->exits; ++i) leave(machine, TrieId{cache_->parts[part++]}, c);
         for (std::uint32_t i = 0; i < known->continuations; ++i)
-            add_task(cache_->parts[part++], machine.after_value(c, label_of_entry(c.state)));
+            add_task(TrieId{cache_->parts[part++]}, machine.after_value(c, label_of_entry(c.state)));
         return true;
     }
     if (recordings_.size() == recording_count_) recordings_.emplace_back();
@@ -206,13 +207,14 @@ void MaskBuilder::end_recording(Machine& machine) {
         made.parts = keep_parts(last.found);
         made.exits = static_cast<std::uint32_t>(last.exits.size());
         made.continuations = static_cast<std::uint32_t>(last.continuations.size());
-        for (const auto* some : {&last.exits, &last.continuations}) cache_->parts.insert(cache_->parts.end(), some->begin(), some->end());
+        for (const auto* some : {&last.exits, &last.continuations})
+            for (const TrieId trie : *some) cache_->parts.push_back(raw(trie));
         cache_->summaries.get(last.key) = made;
     }
-    for (const std::uint32_t suffix_trie : last.exits) leave(machine, suffix_trie, last.config);
+    for (const TrieId suffix_trie : last.exits) leave(machine, suffix_trie, last.config);
     if (!last.continuations.empty()) {
         const Config after = machine.after_value(last.config, label_of_entry(last.config.state));
-        for (const std::uint32_t suffix_trie : last.continuations) add_task(suffix_trie, after);
+        for (const TrieId suffix_trie : last.continuations) add_task(suffix_trie, after);
     }
 }
 
@@ -232,7 +234,8 @@ bool MaskBuilder::run_keys(Machine& machine, const Task& task) {
         const AutomatonCache::KeyExit key = cache_->key_exits[n];
         const bool is_allowed = allowed_keys(key.label);
         before.push_back(before.back() + is_allowed);
-        if (is_allowed && key.suffix_trie) add_task(key.suffix_trie, {c.node, entry_state(Phase::colon, key.label), c.regs, c.parent});
+        if (is_allowed && key.suffix_trie != kNoTrie)
+            add_task(key.suffix_trie, {c.node, entry_state(Phase::colon, key.label), c.regs, c.parent});
     }
     const std::size_t others = spans_.size();
     std::size_t count = 0;
@@ -272,7 +275,7 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
     auto& ranges = cache_->key_ranges;
     auto& listed = cache_->key_tokens;
     KeyIndex made{{size(exits), 0}, {size(ranges), 0}, true};
-    for (const std::uint32_t label : walked.labels) exits.push_back({label, 0});
+    for (const std::uint32_t label : walked.labels) exits.push_back({label, kNoTrie});
     for (const KeyWalk::Place& place : walked.places) {
         const auto here = x.tokens_at(place.node);
         const std::uint32_t begin = size(listed);
@@ -298,12 +301,12 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
 
 // Accepts the tokens of a trie that end in `text`, perhaps after white space; adds tasks for what is left in the configurations
 // after the text (`after_`), of which `begins` is the union of first bytes.
-void MaskBuilder::run_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, const ByteSet& begins) {
+void MaskBuilder::run_text(Machine& machine, TrieId trie, bool spaced, std::string_view text, const ByteSet& begins) {
     ByteSet follow = PunctuationLeaves::canonical(begins);
     if (text.empty()) follow -= kSpace;
     const WalkResult made = punctuation_.result(machine.pool(), trie, text, spaced, follow);
     add_part(made.tokens);
-    if (made.suffix_trie)
+    if (made.suffix_trie != kNoTrie)
         for (const Config& c : after_) add_task(made.suffix_trie, c);
 }
 
@@ -312,7 +315,7 @@ void MaskBuilder::run_closing(Machine& machine, const Task& task, bool spaced, s
     const ByteSet follow = PunctuationLeaves::canonical(machine.component(task.config.node).follow);
     const WalkResult made = punctuation_.result(machine.pool(), task.trie, text, spaced, follow);
     add_part(made.tokens);
-    if (made.suffix_trie) leave(machine, made.suffix_trie, task.config);
+    if (made.suffix_trie != kNoTrie) leave(machine, made.suffix_trie, task.config);
 }
 
 // Runs a trie through punctuation and the white space around it, where an object or array can continue with nothing else.

@@ -101,7 +101,7 @@ void MaskEngine::trim() {
 // Removes the results that were not looked up since, and the token sets and suffix tries that no other result needs.
 void MaskEngine::drop_before(std::uint32_t time) {
     empty_caches();
-    std::vector<bool> sets, tries(results_.suffix_tries().count() + 1);
+    std::vector<bool> sets, tries(results_.suffix_tries().ids());
     results_.drop_before(time, tries);
     summaries_.drop_before(time, sets, tries);
     punctuation_.clear();
@@ -168,7 +168,7 @@ void MaskEngine::write(const AutomatonCache& from, std::span<Mask* const> masks,
 
 // Adds a mask to a row. Its `cleared` tokens are removed only if no earlier mask set them. `before`: the token set `run` of the
 // first mask in the row, or kNoTokens if the row has undefined content.
-void MaskEngine::write(const AutomatonCache& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
+void MaskEngine::write(const AutomatonCache& from, const Mask& mask, TokenSetId before, std::span<std::uint32_t> row) const {
     if (before == kNoTokens || sets()[mask.run].form != TokenSet::Form::delta) write_parts(from, mask, before, row);
     else {
         std::vector<std::uint32_t>& set_before = thread_scratch<MaskEngine, std::uint32_t>();
@@ -181,14 +181,14 @@ void MaskEngine::write(const AutomatonCache& from, const Mask& mask, std::uint32
 }
 
 // A mask with the same base as the first one only restores what that one cleared.
-void MaskEngine::write_parts(const AutomatonCache& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
+void MaskEngine::write_parts(const AutomatonCache& from, const Mask& mask, TokenSetId before, std::span<std::uint32_t> row) const {
     if (before == kNoTokens) sets().write(mask.run, row);
     else if (sets().delta_base(before) == sets().delta_base(mask.run)) sets().restore(before, row);
     else sets().merge(mask.run, row);
     std::uint32_t part = mask.parts.at;
     for (const std::uint32_t end = part + mask.parts.sets; part != end; ++part)
         if (const std::uint32_t one = from.parts[part]; one & AutomatonCache::kOneToken) set_bit(row, one & ~AutomatonCache::kOneToken);
-        else sets().merge(one, row);
+        else sets().merge(TokenSetId{one}, row);
     for (const std::uint32_t end = part + 2 * mask.parts.spans; part != end; part += 2)
         set_bits(row, from.tokens({from.parts[part], from.parts[part + 1]}));
     sets().change(mask.run, row);

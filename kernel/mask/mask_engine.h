@@ -116,9 +116,9 @@ private:
     Mask& mask(Machine& machine, const Config& config);
     void put_first(std::span<Mask*> masks) const;
     void write(const AutomatonCache& from, std::span<Mask* const> masks, std::span<std::uint32_t> row) const;
-    void write(const AutomatonCache& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const;
-    void write_parts(const AutomatonCache& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const;
-    bool walk_composite(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) override;
+    void write(const AutomatonCache& from, const Mask& mask, TokenSetId before, std::span<std::uint32_t> row) const;
+    void write_parts(const AutomatonCache& from, const Mask& mask, TokenSetId before, std::span<std::uint32_t> row) const;
+    bool walk_composite(Machine& machine, TrieId trie, const Config& config, WalkResult& made) override;
     TokenSets& sets() { return results_.sets(); }
     const TokenSets& sets() const { return results_.sets(); }
 

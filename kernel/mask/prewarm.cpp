@@ -67,7 +67,7 @@ void MaskEngine::warm_up(Machine& machine, AutomatonId automaton, std::uint64_t 
         const Config at = leaves[i];
         if (at.expr() == kEmpty || !seen.insert(std::uint64_t{raw(at.node)} << 32 | raw(at.expr())).second) continue;
         const WalkResult made = results_.run(machine, kVocabularyTrie, at);
-        if (made.suffix_trie)
+        if (made.suffix_trie != kNoTrie)
             for (const Config& rest : rests[at.node])
                 if (!is_over()) builder_.call(machine, made.suffix_trie, rest, 0);
         const ByteSet live = machine.pool().dfa.first(at.expr());

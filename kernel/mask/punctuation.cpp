@@ -33,7 +33,7 @@ PunctuationLeaves::Leaf& PunctuationLeaves::leaf(ExprPool& pool, std::string_vie
     return leaves_.back();
 }
 
-const WalkResult& PunctuationLeaves::result(ExprPool& pool, std::uint32_t trie, std::string_view text, bool spaced, const ByteSet& follow) {
+const WalkResult& PunctuationLeaves::result(ExprPool& pool, TrieId trie, std::string_view text, bool spaced, const ByteSet& follow) {
     Leaf& found = leaf(pool, text, spaced);
     auto at = std::find_if(found.ids.begin(), found.ids.end(), [&](const auto& entry) { return entry.first == follow; });
     if (at == found.ids.end() && found.ids.size() >= kMostFollows) {

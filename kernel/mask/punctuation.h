@@ -18,7 +18,7 @@ public:
     explicit PunctuationLeaves(LeafResults& results) : results_(results) {}
 
     // The result of a trie in the leaf of a text, perhaps after white space, that these bytes can follow.
-    const WalkResult& result(ExprPool& pool, std::uint32_t trie, std::string_view text, bool spaced, const ByteSet& follow);
+    const WalkResult& result(ExprPool& pool, TrieId trie, std::string_view text, bool spaced, const ByteSet& follow);
     // A set that contains these bytes, for `follow`: equal for many places in grammars, so that they share results.
     static ByteSet canonical(const ByteSet& bytes);
     std::size_t size() const { return leaves_.size(); }

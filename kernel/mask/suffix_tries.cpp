@@ -13,7 +13,7 @@ constexpr std::size_t kMaxMerged = 3000;  // maximum number of nodes that are co
 }  // namespace
 
 // Many nodes of the vocabulary's trie become a list of subtrees (`tops`); fewer, or those of another trie, are merged.
-std::uint32_t SuffixTries::after_exits(const TokenTrie& x, std::vector<std::uint32_t>& exits) {
+TrieId SuffixTries::after_exits(const TokenTrie& x, std::vector<std::uint32_t>& exits) {
     if (exits.empty()) return kNoTrie;
     fuel_.spend(exits.size());
     sort_unique(exits);
@@ -25,7 +25,7 @@ std::uint32_t SuffixTries::after_exits(const TokenTrie& x, std::vector<std::uint
     return recent.id;
 }
 
-std::uint32_t SuffixTries::find_after_exits(const TokenTrie& x, const std::vector<std::uint32_t>& exits) {
+TrieId SuffixTries::find_after_exits(const TokenTrie& x, const std::vector<std::uint32_t>& exits) {
     std::size_t nodes = 0;
     for (std::uint32_t p : exits) nodes += x.end[p] - p;
     SuffixTrie made;
@@ -38,7 +38,7 @@ std::uint32_t SuffixTries::find_after_exits(const TokenTrie& x, const std::vecto
     return keep(std::move(made));
 }
 
-std::uint32_t SuffixTries::keep(SuffixTrie made) {
+TrieId SuffixTries::keep(SuffixTrie made) {
     if (made.tops.empty())
         for (const std::uint16_t depth : made.trie.depth) made.reach = std::max<std::uint32_t>(made.reach, depth);
     else made.reach = longest_;
@@ -47,39 +47,39 @@ std::uint32_t SuffixTries::keep(SuffixTrie made) {
     for (std::uint64_t word : made.trie.block()) h = mix(h, word);
     auto [first, last] = ids_.equal_range(h);
     for (; first != last; ++first)
-        if (const SuffixTrie& known = *kept_[first->second - 1]; known.tops == made.tops && known.trie == made.trie) return first->second;
+        if (const SuffixTrie& known = this->kept(first->second); known.tops == made.tops && known.trie == made.trie) return first->second;
     for (std::uint32_t top : made.tops) made.forest.parts.push_back({top, trie_.end[top], trie_.depth[top] - 1u});
     if (made.tops.empty()) made.forest.parts.push_back({1, made.trie.size(), 0});
     auto kept = std::make_unique<SuffixTrie>(std::move(made));
     kept->forest.trie = kept->tops.empty() ? &kept->trie : &trie_;
     if (free_.empty()) {
         kept_.emplace_back();
-        free_.push_back(static_cast<std::uint32_t>(kept_.size()));
+        free_.push_back(TrieId{static_cast<std::uint32_t>(kept_.size())});
     }
-    const std::uint32_t id = free_.back();
+    const TrieId id = free_.back();
     ids_.emplace(h, id);
     // Nothing below throws.
     free_.pop_back();
     bytes_ += kept->bytes();
-    kept_[id - 1] = std::move(kept);
+    kept_[raw(id) - 1] = std::move(kept);
     return id;
 }
 
-void SuffixTries::spots_of(std::uint32_t id, std::vector<Spot>& spots) const {
+void SuffixTries::spots_of(TrieId id, std::vector<Spot>& spots) const {
     for (const TrieForest& here = forest(id); const TrieForest::Part& part : here.parts)
         for (std::uint32_t n = part.begin; n < part.end; n = here.trie->end[n]) spots.push_back({here.trie, n});
 }
 
-std::uint32_t SuffixTries::without(std::uint32_t id, const std::vector<std::uint32_t>& tokens) {
+TrieId SuffixTries::without(TrieId id, const std::vector<std::uint32_t>& tokens) {
     std::vector<Spot> spots;
     spots_of(id, spots);
     TokenTrie left = merged(std::move(spots), tokens);
     return left.tokens.empty() ? kNoTrie : of(std::move(left));
 }
 
-std::uint32_t SuffixTries::united(std::span<const std::uint32_t> ids) {
+TrieId SuffixTries::united(std::span<const TrieId> ids) {
     std::vector<Spot> spots;
-    for (const std::uint32_t id : ids) spots_of(id, spots);
+    for (const TrieId id : ids) spots_of(id, spots);
     return spots.empty() ? kNoTrie : of(merged(std::move(spots)));
 }
 
@@ -126,7 +126,7 @@ TokenTrie SuffixTries::merged(std::vector<Spot> spots, const std::vector<std::ui
     return builder.build();
 }
 
-std::uint32_t SuffixTries::of(TokenTrie trie) {
+TrieId SuffixTries::of(TokenTrie trie) {
     SuffixTrie made;
     made.trie = std::move(trie);
     return keep(std::move(made));
@@ -160,7 +160,7 @@ bool SuffixTries::alphabet_exceeds(const ByteSet& bytes, std::uint32_t most) con
     return made > most;
 }
 
-std::uint32_t SuffixTries::of_alphabet(const ByteSet& bytes, std::uint32_t most) {
+TrieId SuffixTries::of_alphabet(const ByteSet& bytes, std::uint32_t most) {
     if (alphabet_exceeds(bytes, most)) return kVocabularyTrie;
     TokenTrieBuilder builder;
     std::vector<std::uint32_t> open;  // nodes, from the root down
@@ -177,11 +177,11 @@ std::uint32_t SuffixTries::of_alphabet(const ByteSet& bytes, std::uint32_t most)
     return of(builder.build());
 }
 
-bool SuffixTries::contains_any(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const {
+bool SuffixTries::contains_any(TrieId id, const std::vector<std::uint32_t>& tokens) const {
     GUIDEWAY_DCHECK(std::ranges::is_sorted(tokens));
     if (id == kNoTrie || tokens.empty()) return false;
-    const auto& own = kept_[id - 1]->trie.tokens;
-    return !kept_[id - 1]->tops.empty() ||
+    const auto& own = kept(id).trie.tokens;
+    return !kept(id).tops.empty() ||
            std::any_of(own.begin(), own.end(), [&](std::uint32_t t) { return std::binary_search(tokens.begin(), tokens.end(), t); });
 }
 
@@ -189,9 +189,9 @@ void SuffixTries::sweep(const std::vector<bool>& used) {
     recent_.assign(kRecent, {});
     free_.reserve(kept_.size());  // an allocation that failed below would leave an id without its trie
     std::erase_if(ids_, [&](const auto& entry) {
-        if (used[entry.second]) return false;
-        bytes_ -= kept_[entry.second - 1]->bytes();
-        kept_[entry.second - 1].reset();
+        if (used[raw(entry.second)]) return false;
+        bytes_ -= kept_[raw(entry.second) - 1]->bytes();
+        kept_[raw(entry.second) - 1].reset();
         free_.push_back(entry.second);
         return true;
     });

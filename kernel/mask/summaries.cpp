@@ -30,10 +30,10 @@ void FrameSummaries::drop_before(std::uint32_t time, std::vector<bool>& sets, st
     joined_.clear();
     std::erase_if(known, [&](const auto& entry) { return entry.second.last_use < time; });
     for (const auto& [key, made] : known) {
-        for (std::uint32_t trie : made.exits) tries[trie] = true;
-        for (std::uint32_t set : made.sets) mark_used(set, sets);
+        for (const TrieId trie : made.exits) tries[raw(trie)] = true;
+        for (const TokenSetId set : made.sets) mark_used(set, sets);
     }
-    std::erase_if(known, [&](const auto& entry) { return !tries[entry.first.trie]; });
+    std::erase_if(known, [&](const auto& entry) { return !tries[raw(entry.first.trie)]; });
     for (const auto& [key, made] : known) results_.counters.bytes += made.bytes();
 }
 
@@ -43,7 +43,7 @@ void FrameSummaries::clear() {
 }
 
 // Joins sorted sets into one: a mask is written set by set. Equal lists of sets are frequent, so the results are cached.
-void FrameSummaries::join(std::vector<std::uint32_t>& sets) {
+void FrameSummaries::join(std::vector<TokenSetId>& sets) {
     if (sets.size() < 2) return;
     const auto [made, fresh] = joined_.try_emplace(sets, kNoTokens);
     if (fresh) {
@@ -58,25 +58,25 @@ void FrameSummaries::join(std::vector<std::uint32_t>& sets) {
     sets.assign(1, made->second);
 }
 
-std::uint32_t FrameSummaries::joined(const std::vector<std::uint32_t>& sets) {
+TokenSetId FrameSummaries::joined(const std::vector<TokenSetId>& sets) {
     std::size_t count = 0;
-    const bool listed = std::all_of(sets.begin(), sets.end(), [&](std::uint32_t set) {
+    const bool listed = std::all_of(sets.begin(), sets.end(), [&](TokenSetId set) {
         count += results_.sets()[set].data.size();
         return results_.sets()[set].form == TokenSet::Form::sparse;
     });
     std::vector<std::uint32_t> made;
     if (listed && count <= results_.words() / 2) {
-        for (std::uint32_t set : sets) made.insert(made.end(), results_.sets()[set].data.begin(), results_.sets()[set].data.end());
+        for (const TokenSetId set : sets) made.insert(made.end(), results_.sets()[set].data.begin(), results_.sets()[set].data.end());
         sort_unique(made);
         return results_.sets().sparse(made);
     }
     made.assign(results_.words(), 0);
-    for (std::uint32_t set : sets) results_.sets().merge(set, made);
+    for (const TokenSetId set : sets) results_.sets().merge(set, made);
     return results_.sets().row(made);
 }
 
 // Notes that a suffix trie is left above a frame.
-void MaskBuilder::leave(Exploration& exploration, std::uint32_t trie, FrameId frame) {
+void MaskBuilder::leave(Exploration& exploration, TrieId trie, FrameId frame) {
     exploration.frames_to_resume[{~suffix_tries_.reach(trie), trie}].push_back(frame);
 }
 
@@ -126,7 +126,7 @@ void MaskBuilder::drain_worklist(Machine& machine, Exploration& exploration) {
         if (made.context_dependent != kNoTokens)
             exploration.context_dependent.insert(exploration.context_dependent.end(), sets_[made.context_dependent].data.begin(),
                                                  sets_[made.context_dependent].data.end());
-        if (made.suffix_trie) leave(exploration, made.suffix_trie, at.parent);
+        if (made.suffix_trie != kNoTrie) leave(exploration, made.suffix_trie, at.parent);
     }
 }
 
@@ -139,13 +139,13 @@ void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned de
     while (!exploration.frames_to_resume.empty()) {
         const auto [key, frames] = std::move(*exploration.frames_to_resume.begin());
         exploration.frames_to_resume.erase(exploration.frames_to_resume.begin());
-        const std::uint32_t trie = key.second;
+        const TrieId trie = key.second;
         all.clear();
         for (const FrameId frame : frames) machine.members(frame, all);
         sort_unique(all);
         inside.clear();
         for (const FrameId frame : all) {
-            if (!exploration.visited_frames.insert(std::uint64_t{trie} << 32 | raw(frame)).second) continue;
+            if (!exploration.visited_frames.insert(std::uint64_t{raw(trie)} << 32 | raw(frame)).second) continue;
             if (++paths_ > kMaxPaths)
                 throw over_limit(kMaxPaths, "parser stacks in the computation of one mask", "make the grammar less ambiguous");
             const Config at = machine.frame(frame);
@@ -161,7 +161,7 @@ void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned de
             exploration.sets.insert(exploration.sets.end(), known->sets.begin(), known->sets.end());
             exploration.context_dependent.insert(exploration.context_dependent.end(), known->context_dependent.begin(),
                                                  known->context_dependent.end());
-            for (std::uint32_t left : known->exits) leave(exploration, left, at.parent);
+            for (const TrieId left : known->exits) leave(exploration, left, at.parent);
         }
         if (inside.empty()) continue;
         together.clear();
@@ -173,7 +173,7 @@ void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned de
     }
 }
 
-const FrameSummary* MaskBuilder::call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth) {
+const FrameSummary* MaskBuilder::call(Machine& machine, TrieId trie, const Config& frame, unsigned depth) {
     const ResultKey key{trie, machine.component(frame.node).id, raw(frame.state), 0};
     if (const auto known = summaries_.known.find(key); known != summaries_.known.end()) {
         known->second.last_use = results_.counters.result_clock;
@@ -205,7 +205,7 @@ const FrameSummary* MaskBuilder::call(Machine& machine, std::uint32_t trie, cons
 
 // Adds to `mask`, `found_` and `context_dependent_` the tokens of a trie that a configuration with its stacks accepts; returns the
 // tries that are left where the whole grammar has ended.
-std::vector<std::uint32_t> MaskBuilder::saturate_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask) {
+std::vector<TrieId> MaskBuilder::saturate_all(Machine& machine, TrieId trie, const Config& config, Mask& mask) {
     Exploration exploration;
     if (machine.is_sequence(config)) leave(exploration, trie, machine.push(config));
     else if (!run_parts(machine, exploration, {trie, config})) {
@@ -214,7 +214,7 @@ std::vector<std::uint32_t> MaskBuilder::saturate_all(Machine& machine, std::uint
         else exploration.sets.push_back(made.tokens);
         if (made.context_dependent != kNoTokens)
             exploration.context_dependent.assign(sets_[made.context_dependent].data.begin(), sets_[made.context_dependent].data.end());
-        if (made.suffix_trie) leave(exploration, made.suffix_trie, config.parent);
+        if (made.suffix_trie != kNoTrie) leave(exploration, made.suffix_trie, config.parent);
     }
     follow(machine, exploration, 0);
     sort_unique(exploration.sets);

@@ -13,9 +13,11 @@
 namespace guideway {
 
 struct FrameSummary {
-    std::vector<std::uint32_t> sets, exits, context_dependent;  // token sets; suffix tries; tokens that depend on more context
-    std::uint32_t last_use = 0;                                 // by `ResultCounters::result_clock`
-    bool incomplete = true;                                     // its computation is not complete
+    std::vector<TokenSetId> sets;
+    std::vector<TrieId> exits;
+    std::vector<std::uint32_t> context_dependent;  // tokens that depend on more context
+    std::uint32_t last_use = 0;                    // by `ResultCounters::result_clock`
+    bool incomplete = true;                        // its computation is not complete
     std::size_t bytes() const {
         return sizeof(FrameSummary) + sizeof(ResultKey) + 48 +
                (sets.size() + exits.size() + context_dependent.size()) * sizeof(std::uint32_t);
@@ -29,16 +31,16 @@ public:
     std::unordered_map<ResultKey, FrameSummary, ResultKeyHash> known;
 
     // Replaces sorted sets by one set of all their tokens: a mask is written set by set.
-    void join(std::vector<std::uint32_t>& sets);
+    void join(std::vector<TokenSetId>& sets);
     void append_last_uses(std::vector<std::uint32_t>& times) const;
     void drop_before(std::uint32_t time, std::vector<bool>& sets, std::vector<bool>& tries);
     void clear();
 
 private:
-    std::uint32_t joined(const std::vector<std::uint32_t>& sets);
+    TokenSetId joined(const std::vector<TokenSetId>& sets);
 
     LeafResults& results_;
-    std::map<std::vector<std::uint32_t>, std::uint32_t> joined_;  // by lists of token sets: the set of all their tokens
+    std::map<std::vector<TokenSetId>, TokenSetId> joined_;  // by lists of token sets: the set of all their tokens
 };
 
 }  // namespace guideway

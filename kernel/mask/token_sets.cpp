@@ -9,43 +9,43 @@
 
 namespace guideway {
 
-std::uint64_t TokenSets::hash(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared_count, std::span<const std::uint32_t> data) {
-    std::uint64_t h = mix(static_cast<std::uint64_t>(form), std::uint64_t{base} << 32 | cleared_count);
+std::uint64_t TokenSets::hash(TokenSet::Form form, TokenSetId base, std::uint32_t cleared_count, std::span<const std::uint32_t> data) {
+    std::uint64_t h = mix(static_cast<std::uint64_t>(form), std::uint64_t{raw(base)} << 32 | cleared_count);
     std::size_t i = 0;
     for (; i + 1 < data.size(); i += 2) h = (h ^ (std::uint64_t{data[i]} << 32 | data[i + 1])) * 0x9e3779b97f4a7c15ULL;
     if (i < data.size()) h = mix(h, data[i]);
     return mix(h, data.size());
 }
 
-std::uint32_t TokenSets::keep(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared_count, std::span<const std::uint32_t> data) {
+TokenSetId TokenSets::keep(TokenSet::Form form, TokenSetId base, std::uint32_t cleared_count, std::span<const std::uint32_t> data) {
     const std::uint64_t h = hash(form, base, cleared_count, data);
     const std::uint32_t known = ids_.find(h, [&](std::uint32_t id) {
-        const TokenSet& set = sets_[id];
+        const TokenSet& set = sets_[TokenSetId{id}];
         return set.form == form && set.base == base && set.cleared_count == cleared_count && std::ranges::equal(set.data, data);
     });
-    if (known != InternTable::kMissing) return known;
+    if (known != InternTable::kMissing) return TokenSetId{known};
     TokenSet set{form, base, cleared_count, ArenaBlock<std::uint32_t>(data)};
     bytes_ += cost(set);
-    auto id = static_cast<std::uint32_t>(sets_.size());
+    TokenSetId id = sets_.next();
     if (free_.empty()) sets_.push_back(std::move(set));
     else {
         id = free_.back();
         free_.pop_back();
         sets_[id] = std::move(set);
     }
-    ids_.add(h, id);
+    ids_.add(h, raw(id));
     return id;
 }
 
-std::uint32_t TokenSets::row(std::span<const std::uint32_t> words) {
-    if (ones(words) > words_ / 2) return keep(TokenSet::Form::dense, 0, 0, words);
+TokenSetId TokenSets::row(std::span<const std::uint32_t> words) {
+    if (ones(words) > words_ / 2) return keep(TokenSet::Form::dense, {}, 0, words);
     std::vector<std::uint32_t> tokens;
     for (std::uint32_t i = 0; i < words.size(); ++i)
         for (std::uint32_t w = words[i]; w; w &= w - 1) tokens.push_back(i * 32 + static_cast<std::uint32_t>(std::countr_zero(w)));
     return sparse(tokens);
 }
 
-std::uint32_t TokenSets::delta(std::uint32_t base, std::vector<std::uint32_t> cleared, const std::vector<std::uint32_t>& added) {
+TokenSetId TokenSets::delta(TokenSetId base, std::vector<std::uint32_t> cleared, const std::vector<std::uint32_t>& added) {
     if (cleared.empty() && added.empty()) return base;
     GUIDEWAY_DCHECK(sets_[base].form == TokenSet::Form::sparse || sets_[base].form == TokenSet::Form::dense);
     GUIDEWAY_DCHECK(std::ranges::none_of(added, [&](std::uint32_t t) { return std::ranges::find(cleared, t) != cleared.end(); }));
@@ -54,7 +54,7 @@ std::uint32_t TokenSets::delta(std::uint32_t base, std::vector<std::uint32_t> cl
     return keep(TokenSet::Form::delta, base, count, cleared);
 }
 
-std::uint32_t TokenSets::changed(std::uint32_t id, std::vector<std::uint32_t> cleared, std::vector<std::uint32_t> added) {
+TokenSetId TokenSets::changed(TokenSetId id, std::vector<std::uint32_t> cleared, std::vector<std::uint32_t> added) {
     const TokenSet& set = sets_[id];
     if (set.form != TokenSet::Form::delta) return delta(id, std::move(cleared), added);
     const auto without = [](std::span<const std::uint32_t> some, const std::vector<std::uint32_t>& others) {
@@ -73,7 +73,7 @@ std::uint32_t TokenSets::changed(std::uint32_t id, std::vector<std::uint32_t> cl
     return delta(set.base, std::move(cleared), added);
 }
 
-void TokenSets::write(std::uint32_t id, std::span<std::uint32_t> row) const {
+void TokenSets::write(TokenSetId id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id].form == TokenSet::Form::delta ? sets_[sets_[id].base] : sets_[id];
     if (set.form == TokenSet::Form::dense) copy(set.data, row);
     else {
@@ -82,13 +82,13 @@ void TokenSets::write(std::uint32_t id, std::span<std::uint32_t> row) const {
     }
 }
 
-void TokenSets::merge(std::uint32_t id, std::span<std::uint32_t> row) const {
+void TokenSets::merge(TokenSetId id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id].form == TokenSet::Form::delta ? sets_[sets_[id].base] : sets_[id];
     if (set.form == TokenSet::Form::dense) join(set.data, row);
     else set_bits(row, set.data);
 }
 
-void TokenSets::restore(std::uint32_t id, std::span<std::uint32_t> row) const {
+void TokenSets::restore(TokenSetId id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id];
     if (set.form != TokenSet::Form::delta) return;
     const TokenSet& base = sets_[set.base];
@@ -96,7 +96,7 @@ void TokenSets::restore(std::uint32_t id, std::span<std::uint32_t> row) const {
         if (base.holds(t)) set_bit(row, t);
 }
 
-void TokenSets::append(std::uint32_t id, std::vector<std::uint32_t>& tokens) const {
+void TokenSets::append(TokenSetId id, std::vector<std::uint32_t>& tokens) const {
     const TokenSet& set = sets_[id];
     if (set.form == TokenSet::Form::sparse) tokens.insert(tokens.end(), set.data.begin(), set.data.end());
     else
@@ -104,7 +104,7 @@ void TokenSets::append(std::uint32_t id, std::vector<std::uint32_t>& tokens) con
             for (std::uint32_t w = set.data[i]; w; w &= w - 1) tokens.push_back(i * 32 + static_cast<std::uint32_t>(std::countr_zero(w)));
 }
 
-void TokenSets::change(std::uint32_t id, std::span<std::uint32_t> row) const {
+void TokenSets::change(TokenSetId id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id];
     if (set.form != TokenSet::Form::delta) return;
     clear_bits(row, set.cleared());
@@ -113,18 +113,18 @@ void TokenSets::change(std::uint32_t id, std::span<std::uint32_t> row) const {
 
 void TokenSets::sweep(std::vector<bool>& used) {
     used.resize(sets_.size());
-    for (std::size_t i = 0; i < sets_.size(); ++i)
-        if (used[i] && sets_[i].form == TokenSet::Form::delta) used[sets_[i].base] = true;
-    for (std::uint32_t i = 0; i < sets_.size(); ++i) {
-        if (used[i] || sets_[i].form == TokenSet::Form::unused) continue;
-        bytes_ -= cost(sets_[i]);
-        sets_[i] = TokenSet{};
-        free_.push_back(i);
+    for (const TokenSetId id : sets_.ids())
+        if (used[raw(id)] && sets_[id].form == TokenSet::Form::delta) used[raw(sets_[id].base)] = true;
+    for (const TokenSetId id : sets_.ids()) {
+        if (used[raw(id)] || sets_[id].form == TokenSet::Form::unused) continue;
+        bytes_ -= cost(sets_[id]);
+        sets_[id] = TokenSet{};
+        free_.push_back(id);
     }
     ids_ = {};
-    for (std::uint32_t i = 0; i < sets_.size(); ++i)
-        if (used[i] && sets_[i].form != TokenSet::Form::unused)
-            ids_.add(hash(sets_[i].form, sets_[i].base, sets_[i].cleared_count, sets_[i].data), i);
+    for (const TokenSetId id : sets_.ids())
+        if (const TokenSet& set = sets_[id]; used[raw(id)] && set.form != TokenSet::Form::unused)
+            ids_.add(hash(set.form, set.base, set.cleared_count, set.data), raw(id));
 }
 
 }  // namespace guideway

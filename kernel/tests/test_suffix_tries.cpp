@@ -48,7 +48,7 @@ void test_tokens_of_bytes() {
         CHECK(got == wanted && !got.empty());
         const std::uint32_t nodes = made.size() - 1;  // without the root
         CHECK(!suffix_tries.alphabet_exceeds(bytes, nodes) && suffix_tries.alphabet_exceeds(bytes, nodes - 1));
-        CHECK(suffix_tries.of_alphabet(bytes, nodes - 1) == 0);
+        CHECK(suffix_tries.of_alphabet(bytes, nodes - 1) == kVocabularyTrie);
     }
 }
 

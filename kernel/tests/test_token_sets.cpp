@@ -50,9 +50,9 @@ Set without(Set one, const Set& other) {
 void written(std::mt19937& random) {
     TokenSets sets(kWords);
     const Set held = some(random, random() % 2 ? 3 : kTokens);
-    for (const std::uint32_t base : {sets.sparse(listed(held)), sets.row(row_of(held))}) {
+    for (const TokenSetId base : {sets.sparse(listed(held)), sets.row(row_of(held))}) {
         Set now = held;
-        std::uint32_t id = base;
+        TokenSetId id = base;
         for (int turn = 0; turn < 3; ++turn) {
             for (std::uint32_t t = 0; t < kTokens; ++t) CHECK(sets[base].holds(t) == held.contains(t));
             Row row(kWords, 0xdeadbeef);
