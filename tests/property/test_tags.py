@@ -1,4 +1,4 @@
-"""`Tags` compared with a parser that is written from the documentation: the same verdict for every short text."""
+"""`Tags` compared with a parser that is written from the documentation: the same verdict and value for every short text."""
 
 from __future__ import annotations
 
@@ -18,24 +18,31 @@ Written = tuple[str, str, str]
 """A tag: its begin, the pattern of its content, its end."""
 
 
-def fits(
-    text: str, tags: list[Written], triggers: list[str], least: int, most: int | None, separator: str | None
-) -> bool:
-    """Whether a text is free text with tags (or tags with a separator), each begun by the first trigger that occurs."""
+Pieces = list[str | tuple[Written, str]]
+"""The value of a text: free texts that are not empty, and tags with the texts of their contents."""
 
-    def ends(start: int) -> set[int]:
-        """Where a tag that begins at `start` can end."""
-        return {
-            stop + len(end)
+
+def parsed(
+    text: str, tags: list[Written], triggers: list[str], least: int, most: int | None, separator: str | None
+) -> Pieces | None:
+    """The value of a text that is free text with tags, each begun by the first trigger that occurs; None: it is not.
+
+    With a separator, there is no free text. A tag ends as early as the rest of the text allows.
+    """
+
+    def ends(start: int) -> list[tuple[Written, str, int]]:
+        """The tags that can be at `start`, the texts of their contents, and where they end."""
+        return [
+            ((begin, content, end), text[start + len(begin) : stop], stop + len(end))
             for begin, content, end in tags
             if text.startswith(begin, start)
             for stop in range(start + len(begin), len(text) + 1)
             if re.fullmatch(content, text[start + len(begin) : stop]) and text.startswith(end, stop)
-        }
+        ]
 
     @cache
-    def rest(at: int, count: int) -> bool:
-        """Whether the text from `at` on fits after `count` tags."""
+    def rest(at: int, count: int) -> Pieces | None:
+        """The value of the text from `at` on, after `count` tags."""
         if separator is None:
             found = [place for trigger in triggers if (place := text.find(trigger, at)) >= 0]
             done, starts = not found, [min(found)] if found else []
@@ -44,16 +51,21 @@ def fits(
             between = "" if count == 0 else separator
             starts = [at + len(between)] if text.startswith(between, at) else []
         if done and count >= least:
-            return True
+            return [text[at:]] if at < len(text) else []
         if count == most:
-            return False
-        return any(rest(end, count + 1) for start in starts for end in ends(start))
+            return None
+        for start in starts:
+            free: Pieces = [text[at:start]] if separator is None and start > at else []
+            for tag, content, end in ends(start):
+                if (more := rest(end, count + 1)) is not None:
+                    return [*free, (tag, content), *more]
+        return None
 
     return rest(0, 0)
 
 
 def compare(seed: int, texts: int) -> bool:
-    """Whether the constraint is accepted; raises where the verdicts differ."""
+    """Whether the constraint is accepted; raises where the verdicts or values differ."""
     rng = random.Random(seed)
 
     def drawn(lengths: list[int]) -> str:
@@ -67,19 +79,24 @@ def compare(seed: int, texts: int) -> bool:
     most = rng.choice([None, None, None, least, least + 1])
     separator = rng.choice([None, None, None, "<", "b", ""])
     made = [gw.Tag(begin, gw.Regex(content), end) for begin, content, end in tags]
+    written = dict(zip(made, tags, strict=True))
     try:
         source = gw.Tags(made, triggers=triggers, least=least, most=most, separator=separator)
         automaton = byte_automaton(source.grammar())
     except gw.errors.UnsatisfiableError:
-        assert not any(fits(text, tags, triggers, least, most, separator) for text in TEXTS)
+        assert not any(parsed(text, tags, triggers, least, most, separator) is not None for text in TEXTS)
         return True
     except gw.errors.InvalidConstraintError as problem:
         if "is contained in another" not in str(problem):
             raise
         return False
     for text in rng.sample(TEXTS, texts):
-        expected = fits(text, tags, triggers, least, most, separator)
-        assert accepts(automaton, text) == expected, (tags, triggers, least, most, separator, text)
+        expected = parsed(text, tags, triggers, least, most, separator)
+        given = (tags, triggers, least, most, separator, text)
+        assert accepts(automaton, text) == (expected is not None), given
+        if expected is not None:
+            found = [one if isinstance(one, str) else (written[one.tag], one.value) for one in source.parse(text)]
+            assert found == expected, given
     return True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
@@ -169,54 +169,71 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
         return self._shape
 
     def parse(self, text: str) -> list[str | Tagged]:
-        """Return the free texts that are not empty, and the tags with the values of their contents, in order."""
+        """Return the free texts that are not empty, and the tags with the values of their contents, in order.
+
+        A tag ends at the first occurrence of its `end` with which its content is valid and the rest of the text fits.
+        If several tags fit at one place, the first of `tags` is returned.
+        """
         if not fits(self._grammar, text):
             raise does_not_fit(self._grammar, text, f"does not match {self!r}")
-        pieces: list[str | Tagged] = []
-        at = 0
-        while at < len(text):
-            if self.separator and pieces:
-                at += len(self.separator)
-            found = [(text.find(trigger, at), trigger) for trigger in self.triggers]
-            start = min((place for place, _ in found if place >= 0), default=-1)
-            if start < 0:
-                pieces.append(text[at:])
-                break
-            if start > at:
-                pieces.append(text[at:start])
-            tagged, at = self._tagged(text, start)
-            pieces.append(tagged)
-        return pieces
+        found: list[tuple[str, Tagged]] = []  # the tags so far, each with the free text before it
+        open_choices = [self._next(text, 0, 0)]
+        known: set[tuple[int, int]] = set()  # positions with numbers of tags, from which the rest was or is being read
+        while open_choices:
+            step = next(open_choices[-1], None)
+            if step is None:
+                open_choices.pop()
+                if found:
+                    found.pop()
+                continue
+            free, tagged, after = step
+            if tagged is None:
+                pieces = [piece for pair in found for piece in pair if piece != ""]
+                return [*pieces, free] if free else pieces
+            state = after, self._counted(len(found) + 1)
+            if state not in known:
+                known.add(state)
+                found.append((free, tagged))
+                open_choices.append(self._next(text, after, len(found)))
+        raise InvalidTextError(f"the contents of the tags have no values in {text!r:.80}")
 
-    def _tagged(self, text: str, start: int) -> tuple[Tagged, int]:
-        """Return the tag at the index `start`, and the index after it.
+    def _counted(self, count: int) -> int:
+        """Return the number of tags, but not more than what `least` and `most` distinguish."""
+        return min(count, self.least) if self.most is None else count
 
-        A tag ends at the first occurrence of its `end` for which the text before it is a valid content. With a
-        `separator`, the text must end there, or the separator and another tag must follow. If this is possible for
-        several tags, the first of `tags` is returned.
+    def _next(self, text: str, at: int, count: int) -> Iterator[tuple[str, Tagged | None, int]]:
+        """Yield how the text can continue at the index `at`, after `count` tags.
+
+        Each result is the free text from `at`, the tag after it, and the index after the tag; for the end of the text,
+        None and the length of the text.
         """
+        if self.separator is None:
+            places = [place for trigger in self.triggers if (place := text.find(trigger, at)) >= 0]
+            start = min(places, default=len(text))
+            is_end = not places
+        else:
+            is_end = at == len(text)
+            between = self.separator if count else ""
+            start = at + len(between) if text.startswith(between, at) else len(text)
+        if is_end and count >= self.least:
+            yield text[at:], None, len(text)
+        if self.most is not None and count == self.most:
+            return
+        free = text[at:start] if self.separator is None else ""
+        for tagged, after in self._tagged(text, start):
+            yield free, tagged, after
+
+    def _tagged(self, text: str, start: int) -> Iterator[tuple[Tagged, int]]:
+        """Yield the tags that can be at the index `start`, and the index after each: by `tags`, the shortest first."""
         for tag in self.tags:
             if not text.startswith(tag.begin, start):
                 continue
             first = start + len(tag.begin)
             end = text.find(tag.end, first)
             while end >= 0:
-                after = end + len(tag.end)
-                if self._can_end(text, after):
-                    with suppress(InvalidTextError):  # the content may contain the end text: try the next occurrence
-                        return Tagged(tag, tag.content.parse(text[first:end])), after
+                with suppress(InvalidTextError):  # the content may contain the end text: try the next occurrence
+                    yield Tagged(tag, tag.content.parse(text[first:end])), end + len(tag.end)
                 end = text.find(tag.end, end + 1)
-        raise InvalidTextError(f"expected the end of the tag that begins with {text[start : start + 40]!r}")
-
-    def _can_end(self, text: str, at: int) -> bool:
-        """Return whether a tag may end at the index `at`.
-
-        Without a `separator`, always. With one, if the text ends there, or the separator and the beginning of a tag follow.
-        """
-        if self.separator is None or at == len(text):
-            return True
-        following = at + len(self.separator)
-        return text.startswith(self.separator, at) and any(text.startswith(tag.begin, following) for tag in self.tags)
 
     def _content(self) -> object:
         return self.tags, self.triggers, self.least, self.most, self.separator, self.special
