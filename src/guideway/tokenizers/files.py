@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from guideway.errors import InvalidFileError, ModelNotFoundError, UnsupportedTokenizerError
 from guideway.tokenizers import gguf, huggingface, kept, mistral, sentencepiece
@@ -49,7 +50,10 @@ def backend_of(source: object) -> TokenizerBackend | None:
             " pass the tiktoken.Encoding that uses it"
         )
     if start.lstrip()[:1] in (b"{", b"["):
-        return mistral.of_path(file) if _is_tekken(file) else huggingface.of_file(file)
+        config = _tekken_config(file)
+        if config is None:
+            return huggingface.of_file(file)
+        return mistral.of_path(file, config.get("default_num_special_tokens"))
     if start.startswith(b"\n"):  # a sentencepiece model: the tag of protobuf field 1
         return sentencepiece.of_path(file)
     if file.suffix == ".json":
@@ -87,9 +91,11 @@ def _inside(folder: Path) -> Path | None:
     return None
 
 
-def _is_tekken(file: Path) -> bool:
+def _tekken_config(file: Path) -> dict[str, Any] | None:
+    """Return the object "config" of a Tekken file; None if the file is of another kind or is not JSON."""
     try:
         document = json.loads(huggingface.read_json(file))
     except (ValueError, RecursionError):
-        return False  # it is then read as a tokenizer.json, which raises the error
-    return isinstance(document, dict) and isinstance(document.get("config"), dict) and "pattern" in document["config"]
+        return None  # the file is then read as a tokenizer.json, which raises the error
+    config = document.get("config") if isinstance(document, dict) else None
+    return config if isinstance(config, dict) and "pattern" in config else None

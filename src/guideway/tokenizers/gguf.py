@@ -20,7 +20,7 @@ from typing import Any
 from guideway.errors import GuidewayError, InvalidFileError, InvalidTokenError, UnsupportedTokenizerError
 from guideway.tokenizers.huggingface import MAX_TOKENS, byte_level, template_of, templates_of
 from guideway.tokenizers.special_tokens import by_custom
-from guideway.tokenizers.tokenizer import SpecialTokens, split_at
+from guideway.tokenizers.tokenizer import SpecialTokens, is_failure, split_at
 from guideway.tokenizers.vocabulary import Vocabulary
 
 __all__ = ["Gguf", "of_path", "read_header"]
@@ -86,17 +86,27 @@ class Gguf:
         return [bos, *ids] if special and self.add_bos and bos is not None else ids
 
     def _ids(self, text: str) -> list[int]:
-        found = self._encoder.encode(text, add_special_tokens=False)
+        encoder = self._encoder
+        try:
+            found = encoder.encode(text, add_special_tokens=False)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            raise InvalidTokenError(f"the text cannot be encoded: {error}") from error
         ids: list[int] = list(found.ids)
         if self.model == "t5" and self._byte_ids:
             pairs = zip(ids, found.offsets, strict=True)
             unknown = self.kinds.index(_UNKNOWN)
-            parts = ([self._byte_ids[b] for b in text[a:b].encode()] if i == unknown else [i] for i, (a, b) in pairs)
-            ids = [token_id for part in parts for token_id in part]
+            ids = [one for i, (a, b) in pairs for one in (self._of_bytes(text[a:b], i) if i == unknown else [i])]
         told = text if self.model == "gpt2" else text.replace(_SPACE, " ")
         if all(self.kinds[i] in (_NORMAL, _BYTE) for i in ids) and b"".join(map(self._bytes, ids)) != told.encode():
             raise InvalidTokenError(f"the vocabulary of this GGUF file has no tokens for {told[:60]!r}")
         return ids
+
+    def _of_bytes(self, text: str, unknown: int) -> list[int]:
+        """Return the byte tokens of a text; `unknown` alone if the vocabulary does not have all of them."""
+        data = text.encode()
+        return [self._byte_ids[byte] for byte in data] if self._byte_ids.keys() >= set(data) else [unknown]
 
     def spelled(self, token_id: int) -> str:
         return self.tokens[token_id].decode("utf-8", "replace")
@@ -144,7 +154,9 @@ class Gguf:
             return self._made()
         except GuidewayError:
             raise
-        except Exception as error:  # the package raises plain Exception
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             raise InvalidFileError(f"the tokens and merges of the GGUF tokenizer are inconsistent: {error}") from error
 
     def _made(self) -> Any:

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from guideway.errors import InvalidFileError, UnsupportedTokenizerError
+from guideway.errors import InvalidFileError, InvalidTokenError, UnsupportedTokenizerError
 from guideway.jsontext.tokens import is_deeper
 from guideway.tokenizers.kept import Same, Watch
 from guideway.tokenizers.special_tokens import by_custom, ids_of, named_in
-from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend
+from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, is_failure
 from guideway.tokenizers.vocabulary import Vocabulary
 
 __all__ = [
@@ -167,7 +167,12 @@ class HuggingFace:
         )
 
     def encode(self, text: str, *, special: bool) -> list[int]:
-        ids: list[int] = self.tokenizer.rust.encode(text, add_special_tokens=special).ids
+        try:
+            ids: list[int] = self.tokenizer.rust.encode(text, add_special_tokens=special).ids
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            raise InvalidTokenError(f"the text cannot be encoded: {error}") from error
         if special and ids and ids[-1] in self.specials.eos_ids and len(ids) > 1:
             ids.pop()  # a prompt is continued, so it must not end with the EOS that the tokenizer appends
         return ids
@@ -312,7 +317,9 @@ def of_file(file: Path) -> HuggingFace:
         private = Private.of_text(text)
     except InvalidFileError:
         raise
-    except Exception as error:  # the package raises plain Exception
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         raise InvalidFileError(f"{file} is not a tokenizer: {error}") from error
     return HuggingFace(private, _beside(file.parent, private))
 

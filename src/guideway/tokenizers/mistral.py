@@ -9,9 +9,10 @@ from typing import Any
 
 from guideway.errors import InvalidFileError, UnsupportedTokenizerError
 from guideway.tokenizers import sentencepiece, tiktoken
+from guideway.tokenizers.huggingface import MAX_TOKENS
 from guideway.tokenizers.kept import Same, Watch
 from guideway.tokenizers.special_tokens import by_custom
-from guideway.tokenizers.tokenizer import TokenizerBackend, library
+from guideway.tokenizers.tokenizer import TokenizerBackend, is_failure, library
 
 __all__ = ["backend_of", "of_path", "watch"]
 
@@ -80,8 +81,12 @@ def _tekken_state(held: Any) -> object:
     return Same(model), model._pat_str, Same(ranks), len(ranks), list(special), held.eos_id, held.num_special_tokens
 
 
-def of_path(path: Path) -> TokenizerBackend:
+def of_path(path: Path, specials: object) -> TokenizerBackend:
     """Return the backend of a `tekken.json`.
+
+    Args:
+        path: The path of the file.
+        specials: The field "default_num_special_tokens" of its configuration.
 
     Raises:
         InvalidFileError: The file cannot be read, or is not a Tekken tokenizer.
@@ -89,10 +94,19 @@ def of_path(path: Path) -> TokenizerBackend:
         MissingDependencyError: mistral-common is not installed.
     """
     tekken = library("mistral_common.tokens.tokenizers.tekken", "a Tekken file")
+    if type(specials) is not int or not 0 <= specials <= MAX_TOKENS:  # the package makes so many tokens
+        raise InvalidFileError(
+            f"{path}: default_num_special_tokens must be an integer from 0 to {MAX_TOKENS}, got {specials!r:.80}"
+        )
     try:
         made = tekken.Tekkenizer.from_file(path)
-    except (AssertionError, KeyError, OSError, TypeError, ValueError) as error:
+        ids = sorted(int(token["rank"]) for token in made._all_special_tokens)
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         raise InvalidFileError(f"{path} is not a Tekken tokenizer: {error}") from error
+    if ids != list(range(len(ids))):
+        raise InvalidFileError(f"{path}: the ranks of the special tokens must be 0 to {len(ids) - 1}, each once")
     backend = backend_of(made)
     if backend is None:
         raise UnsupportedTokenizerError(

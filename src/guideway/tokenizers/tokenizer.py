@@ -23,7 +23,17 @@ from guideway.tokenizers.chat_template import render_template
 from guideway.tokenizers.streaming import TextStream
 from guideway.tokenizers.vocabulary import Vocabulary
 
-__all__ = ["Batch", "SpecialTokens", "Tokenizer", "TokenizerBackend", "find_backend", "library", "split_at", "watch_of"]
+__all__ = [
+    "Batch",
+    "SpecialTokens",
+    "Tokenizer",
+    "TokenizerBackend",
+    "find_backend",
+    "is_failure",
+    "library",
+    "split_at",
+    "watch_of",
+]
 
 UNTRAINED = "{#- not trained on this template -#}"
 """A comment in the chat template of a base model. It means that the model was not trained on the template."""
@@ -446,6 +456,14 @@ def split_at(text: str, tokens: Iterable[str]) -> list[str]:
     """
     longest_first = sorted((token for token in tokens if token), key=len, reverse=True)
     return re.split("(" + "|".join(map(re.escape, longest_first)) + ")", text) if longest_first else [text]
+
+
+def is_failure(error: BaseException) -> bool:
+    """Return whether an exception is an error of a package.
+
+    The packages `tokenizers` and `tiktoken` raise plain `Exception`, or a `PanicException`, which is not an `Exception`.
+    """
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def library(name: str, what: str) -> Any:

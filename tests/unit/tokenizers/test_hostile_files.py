@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import threading
 import time
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -97,3 +99,83 @@ def test_hostile_gguf_headers_are_refused(name: str, tmp_path: Path) -> None:
     seconds, raised = run_in_small_stack(tmp_path / "a.gguf")
     assert isinstance(raised, (gw.errors.InvalidFileError, gw.errors.UnsupportedTokenizerError)), raised
     assert seconds < 1
+
+
+# -- files that the packages refuse late, or with a `PanicException`, which is not an `Exception` ----------------------
+
+
+def document(model: dict[str, object] | None = None, **parts: object) -> str:
+    """Return a tokenizer.json of single characters and "ab", with changed parts of the model and of the document."""
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]], **(model or {})}
+    whole = {"version": "1.0", "added_tokens": [], "decoder": json.loads(BYTES), "model": model, **parts}
+    return json.dumps(whole)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        document(normalizer={"type": "Precompiled", "precompiled_charsmap": 5}),
+        document(model={"continuing_subword_prefix": "##########"}),
+    ],
+)
+def test_a_panic_of_the_package_is_an_invalid_file(text: str, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(text, "utf-8")
+    with pytest.raises(gw.errors.InvalidFileError, match="is not a tokenizer"):
+        Tokenizer.of(tmp_path / "tokenizer.json")
+
+
+def test_a_text_that_the_package_cannot_encode(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(document(model={"unk_token": "<unk>"}), "utf-8")
+    tokenizer = Tokenizer.of(tmp_path / "tokenizer.json")
+    assert tokenizer.encode("ab") == [2]
+    with pytest.raises(gw.errors.InvalidTokenError, match="cannot be encoded"):
+        tokenizer.encode("c")
+
+
+def texts(name: bytes, items: list[bytes]) -> bytes:
+    """Return a field of a GGUF header with an array of texts."""
+    return string(name) + struct.pack("<IIQ", 9, 8, len(items)) + b"".join(map(string, items))
+
+
+def test_byte_tokens_for_a_part_of_the_bytes(tmp_path: Path) -> None:
+    kinds = [2, 1, 6]
+    fields = (
+        string(b"tokenizer.ggml.model") + struct.pack("<I", 8) + string(b"t5"),
+        texts(b"tokenizer.ggml.tokens", [b"<unk>", b"a", b"<0x42>"]),
+        string(b"tokenizer.ggml.token_type") + struct.pack("<IIQ3i", 9, 5, 3, *kinds),
+        string(b"tokenizer.ggml.add_space_prefix") + struct.pack("<IB", 7, 0),
+    )
+    (tmp_path / "a.gguf").write_bytes(gguf(b"".join(fields), len(fields)))
+    tokenizer = Tokenizer.of(tmp_path / "a.gguf")
+    assert tokenizer.encode("aB") == [1, 2]
+    assert tokenizer.encode("aBC") == [1, 0]  # the package joins unknown characters; the byte of C has no token
+
+
+def tekken(ranks: list[int], **config: object) -> str:
+    """Return a tekken.json of single bytes. `ranks`: the ranks of its special tokens."""
+    table = [{"rank": n, "token_bytes": b64encode(bytes([n])).decode(), "token_str": None} for n in range(256)]
+    names = zip(ranks, ("<unk>", "<s>", "</s>"), strict=True)
+    special = [{"rank": rank, "token_str": name, "is_control": True} for rank, name in names]
+    sizes = {"num_vocab_tokens": 256, "default_vocab_size": 259, "default_num_special_tokens": 3}
+    whole = {"pattern": ".", **sizes, "version": "v3", **config}
+    return json.dumps({"vocab": table, "special_tokens": special, "config": whole, "type": "Tekken", "version": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (tekken([0, 1, 2], default_num_special_tokens=2**40), "default_num_special_tokens"),
+        (tekken([0, 1, 2], default_num_special_tokens="3"), "default_num_special_tokens"),
+        (tekken([0, 1, 2**40]), "ranks of the special tokens"),
+        (tekken([0, 1, -1]), "ranks of the special tokens"),
+        (tekken([0, 1, 100]), "ranks of the special tokens"),
+        (tekken([0, 1, 1]), "ranks of the special tokens"),
+    ],
+)
+def test_hostile_tekken_files_are_refused(text: str, reason: str, tmp_path: Path) -> None:
+    pytest.importorskip("mistral_common")
+    (tmp_path / "tekken.json").write_text(tekken([0, 1, 2]), "utf-8")
+    assert Tokenizer.of(tmp_path / "tekken.json").encode("a") == [100]
+    (tmp_path / "other.json").write_text(text, "utf-8")
+    with pytest.raises(gw.errors.InvalidFileError, match=reason):
+        Tokenizer.of(tmp_path / "other.json")
