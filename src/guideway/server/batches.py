@@ -150,7 +150,7 @@ async def create(state: ServerState, store: BatchStore, request: Request, key: s
         if name not in _FIELDS and not name.startswith("output_expires_after"):
             raise unknown_field(name, name, _FIELDS)
     endpoint = body.get("endpoint")
-    if endpoint not in ENDPOINTS:
+    if not isinstance(endpoint, str) or endpoint not in ENDPOINTS:
         raise InvalidRequestError(f"'endpoint' must be one of {', '.join(ENDPOINTS)}, got {endpoint!r:.80}", "endpoint")
     if body.get("completion_window", "24h") != "24h":
         raise InvalidRequestError("'completion_window' must be 24h", "completion_window")

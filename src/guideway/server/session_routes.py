@@ -199,16 +199,19 @@ async def retrieve(state: ServerState, store: SessionStore, request: Request, ke
 
 async def delete(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
     """`DELETE /guideway/sessions/{id}`."""
-    found = store.get(key, request.path_params["name"])
+    name = request.path_params["name"]
+    found = store.get(key, name)
     async with found.lock:
-        store.remove(found)
+        store.remove(store.get(key, name))  # it was perhaps closed while this request waited for the lock
     return JSONResponse({"id": found.id, "object": "guideway.session", "deleted": True})
 
 
 async def save(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
     """`POST /guideway/sessions/{id}/save`: answer with the saved session, a file for `Model.load_session`."""
-    found = store.get(key, request.path_params["name"])
+    name = request.path_params["name"]
+    found = store.get(key, name)
     async with found.lock, _leased(state, store, found):
+        store.get(key, name)  # it was perhaps closed while this request waited for the lock
         with state.admitted(key):
             data = await background.run(_saved, found.session)
     return Response(data, media_type="application/octet-stream")
@@ -234,6 +237,7 @@ async def operate(state: ServerState, store: SessionStore, request: Request, key
         if one not in fields:
             raise unknown_field(one, one, fields or ("no field",))
     async with found.lock, _leased(state, store, found):
+        store.get(key, name)  # it was perhaps closed while this request waited for the lock
         with state.admitted(key):
             if run is None:
                 forked = await background.run(found.session.fork)

@@ -98,6 +98,7 @@ def test_refused_length_of_a_file(length: str) -> None:
     ("fields", "param"),
     [
         ({"endpoint": "/v1/embeddings"}, "endpoint"),
+        ({"endpoint": [CHAT]}, "endpoint"),
         ({"completion_window": "1h"}, "completion_window"),
         ({"extra": 1}, "extra"),
     ],

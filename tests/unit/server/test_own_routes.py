@@ -1,6 +1,7 @@
 """The routes of this library: check, score, plan, sessions."""
 
 import asyncio
+import threading
 import time
 from typing import Any
 
@@ -8,7 +9,8 @@ import httpx
 import pytest
 
 from guideway.generation import Model
-from guideway.server.session_routes import SessionStore
+from guideway.server.session_routes import OPERATIONS, SessionStore
+from guideway.sessions import Session
 from tests.helpers.serving import LiveServer, live_server
 
 
@@ -92,6 +94,32 @@ def test_idle_sessions_are_closed(tiny: Model) -> None:
             assert time.monotonic() < until
             time.sleep(0.5)
         assert answer.status_code == 404
+
+
+def test_requests_that_wait_for_a_session_that_is_deleted(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"{server.url}/guideway/sessions/{post(server, 'sessions', prompt='a')['id']}"
+    begun, ends = threading.Event(), threading.Event()
+
+    def slow(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+        begun.set()
+        assert ends.wait(30)
+        return {}
+
+    monkeypatch.setitem(OPERATIONS, "infer", ((), slow))
+
+    async def run() -> list[int]:
+        async with httpx.AsyncClient(timeout=60) as client:
+            first = asyncio.ensure_future(client.post(f"{url}/infer", json={}))
+            assert await asyncio.to_thread(begun.wait, 30)
+            deleting = asyncio.ensure_future(client.delete(url))
+            await asyncio.sleep(0.1)
+            waiting = [asyncio.ensure_future(client.post(f"{url}/{one}", json={})) for one in ("feed", "fork", "save")]
+            waiting.append(asyncio.ensure_future(client.delete(url)))
+            await asyncio.sleep(0.1)
+            ends.set()
+            return [one.status_code for one in await asyncio.gather(first, deleting, *waiting)]
+
+    assert asyncio.run(run()) == [200, 200, 404, 404, 404, 404]
 
 
 def test_a_session_in_use_is_not_idle(tiny: Model) -> None:
