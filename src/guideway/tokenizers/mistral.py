@@ -94,7 +94,7 @@ def of_path(path: Path, specials: object) -> TokenizerBackend:
         MissingDependencyError: mistral-common is not installed.
     """
     tekken = library("mistral_common.tokens.tokenizers.tekken", "a Tekken file")
-    if type(specials) is not int or not 0 <= specials <= MAX_TOKENS:  # the package makes so many tokens
+    if type(specials) is not int or not 0 <= specials <= MAX_TOKENS:  # the package makes this number of tokens
         raise InvalidFileError(
             f"{path}: default_num_special_tokens must be an integer from 0 to {MAX_TOKENS}, got {specials!r:.80}"
         )
