@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -214,6 +215,13 @@ class GenerationEndpoint:
                     await self._generate(model, found, job, key, client, sending)
         except ClientLeft:
             state.metrics.count("requests_cancelled_total")
+        except asyncio.CancelledError:
+            if sent or not state.draining:
+                raise
+            # The drain time is over, and the ASGI server cancels the request. Otherwise it would answer with status 500.
+            message = "the server stopped before the request was complete"
+            ended = HttpError(503, message, kind="server_error", code="shutting_down")
+            await error_response(ended)(scope, receive, sending)
         except Exception as error:
             if not sent:
                 await error_response(error, found.request)(scope, receive, sending)

@@ -144,6 +144,10 @@ def serve(
     LOG.addHandler(handler)
     LOG.setLevel(logging.INFO)
     LOG.propagate = False
+    own = logging.getLogger("uvicorn.error")
+    propagated = own.propagate
+    own.addHandler(handler)
+    own.propagate = False  # its level stays, so only warnings and errors are logged
     app = create_app(models, settings)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -182,3 +186,5 @@ def serve(
             gc.unfreeze()
         listener.close()
         LOG.removeHandler(handler)
+        own.removeHandler(handler)
+        own.propagate = propagated

@@ -256,6 +256,30 @@ def test_sigterm_drains() -> None:
     assert "hi" not in [record.get("prompt") for record in records]
 
 
+def test_requests_that_do_not_end_in_the_drain_time() -> None:
+    command = [sys.executable, "-m", "guideway", "serve", "--model", "tiny", "--port", "0", "--drain-seconds", "1"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        url = json.loads(process.stderr.readline())["url"]
+        wait_until(lambda: httpx.get(f"{url}/ready").status_code == 200, 60)
+        answers: list[httpx.Response] = []
+        long = {**SAY, "max_tokens": 900, "min_tokens": 890, "n": 128}
+        thread = threading.Thread(target=lambda: answers.append(post(url, long)))
+        thread.start()
+        wait_until(lambda: "num_requests_running 1" in httpx.get(f"{url}/metrics").text)
+        os.kill(process.pid, signal.SIGTERM)
+        thread.join(60)
+        assert (answers[0].status_code, answers[0].json()["error"]["code"]) == (503, "shutting_down")
+    finally:
+        process.terminate()
+        _, log = process.communicate(timeout=60)
+    assert process.returncode == 0
+    messages = [json.loads(line)["message"] for line in log.splitlines()]  # also what uvicorn logs
+    assert "request" in messages
+    assert not [one for one in messages if "Exception" in one]
+
+
 def test_create_app_is_an_asgi_application(tiny: Model) -> None:
     from guideway.server import FixedModels
 
