@@ -9,7 +9,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -104,7 +104,10 @@ def run(
     """
     target = Path(destination)
     with open_input(source) as (file, total):
-        if target.exists() and os.path.samestat(os.fstat(file.fileno()), target.stat()):
+        same = False
+        with suppress(OSError):  # `ResultFile` raises the error of a path that cannot be used
+            same = os.path.samestat(os.fstat(file.fileno()), target.stat())
+        if same:
             raise InvalidFileError(f"the input and the output are the same file, {target}")
         bar = BatchProgress(total)
         earlier = EarlierResults(target, lambda item: bar.skip(item.size))

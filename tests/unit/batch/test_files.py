@@ -105,8 +105,9 @@ def test_other_files_are_not_overwritten(tiny: gw.Model, write: Write, tmp_path:
         run(tiny, source, source)
     with pytest.raises(InvalidFileError, match="cannot read"):
         run(tiny, tmp_path / "missing.jsonl", target)
-    with pytest.raises(InvalidFileError, match="cannot continue"):
-        run(tiny, source, tmp_path)
+    for unusable in (tmp_path, tmp_path / ("a" * 300)):
+        with pytest.raises(InvalidFileError, match="cannot continue"):
+            run(tiny, source, unusable)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InvalidFileError, match="not a regular file"):
         run(tiny, source, tmp_path / "pipe")
