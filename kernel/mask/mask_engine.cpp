@@ -77,6 +77,7 @@ void MaskEngine::clear() {
     results_.clear();
     summaries_.clear();
     punctuation_.clear();
+    warm_leaves_.clear();
     empty_caches();
 }
 
@@ -105,6 +106,7 @@ void MaskEngine::drop_before(std::uint32_t time) {
     results_.drop_before(time, tries);
     summaries_.drop_before(time, sets, tries);
     punctuation_.clear();
+    warm_leaves_.clear();
     results_.sweep(sets, tries);
 }
 

@@ -96,7 +96,7 @@ public:
     // precomputed, only speed.
     void warm_up(Machine& machine, AutomatonId automaton, std::uint64_t work);
     void clear();
-    std::size_t bytes() const { return cache_bytes_ + results_.bytes(); }
+    std::size_t bytes() const { return cache_bytes_ + results_.bytes() + warm_leaves_.bytes(); }
     std::size_t hits() const { return results_.counters.hits.load(std::memory_order_relaxed); }
     std::size_t misses() const { return results_.counters.misses; }
 
@@ -127,6 +127,8 @@ private:
     LeafResults results_;
     FrameSummaries summaries_;
     PunctuationLeaves punctuation_;
+    // Leaves, by component id and expression, whose runs `warm_up_leaves` has cached.
+    FlatMap<std::uint64_t, bool, NumberHash> warm_leaves_;
     MaskBuilder builder_;
     IdVector<AutomatonId, std::unique_ptr<AutomatonCache>> caches_;
     std::vector<AutomatonId> free_ids_;        // of deleted automata

@@ -15,25 +15,32 @@ constexpr std::uint64_t kStateWork = 200;      // for a state, whose run may be 
 
 }  // namespace
 
-// Nearly every text needs these runs, and they are the most expensive part of a new mask. A leaf that another automaton has too
-// costs a look-up. States after an opening quote are first: each string passes through one, but a mask begins at the start of a
-// string only where the token before it ends before the quote. Sets of texts are left out: their walks visit the nodes of these
+// Nearly every text needs these runs, and they are the most expensive part of a new mask. A leaf that was warmed up for another
+// automaton costs a look-up. States after an opening quote are first: each string passes through one, but a mask begins at the start
+// of a string only where the token before it ends before the quote. Sets of texts are left out: their walks visit the nodes of these
 // texts only.
 void MaskEngine::warm_up_leaves(Machine& machine, AutomatonId automaton) {
     begin_use(automaton);
     ExprPool& pool = machine.pool();
+    const auto key = [](const AnalysedNode& leaf) { return std::uint64_t{raw(leaf.id)} << 32 | raw(leaf.expr); };
     fuel_.within(kMost, [&] {
         const std::uint64_t before = fuel_.left();
+        std::vector<NodeId> cold;
+        for (const NodeId n : machine.components().ids()) {
+            const AnalysedNode& c = machine.component(n);
+            if (c.kind != NodeKind::leaf || warm_leaves_.find(key(c)) || !pool.emptiness.is_nonempty(c.expr)) continue;
+            if (pool[c.expr].op == Op::strings || pool[after_byte(pool, '"', c.expr)].op == Op::strings) continue;
+            cold.push_back(n);
+        }
         for (const bool quoted : {true, false})
-            for (const NodeId n : machine.components().ids()) {
+            for (const NodeId n : cold) {
                 const AnalysedNode& c = machine.component(n);
-                if (c.kind != NodeKind::leaf || !pool.emptiness.is_nonempty(c.expr)) continue;
-                if (pool[c.expr].op == Op::strings || pool[after_byte(pool, '"', c.expr)].op == Op::strings) continue;
                 const ExprId state = quoted ? pool.dfa.derivative(c.expr, '"') : c.expr;
                 if (state <= kEmpty) continue;
                 if (before - fuel_.left() > kEnough || bytes() > budget_) return;
                 results_.run(machine, kVocabularyTrie, Config::at_leaf(n, state, ReadTexts::kUnknown, kBottom));
             }
+        for (const NodeId n : cold) warm_leaves_.get(key(machine.component(n)));
     });
     recount_bytes(*current_cache_);
 }
