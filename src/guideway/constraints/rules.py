@@ -165,10 +165,14 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
 
     def parse(self, text: str) -> str:
         """Return the text if the grammar derives it."""
+        problem = f"does not match {self!r}"
         if self._automaton is None:
-            self._automaton = byte_automaton(self._grammar)
+            try:
+                self._automaton = byte_automaton(self._grammar)
+            except UnsatisfiableError:
+                raise does_not_fit(self._grammar, text, problem) from None
         if not accepts(self._automaton, text):
-            raise does_not_fit(self._automaton, text, f"does not match {self!r}")
+            raise does_not_fit(self._automaton, text, problem)
         return text
 
     def conflict(self, place: str | None) -> str | None:

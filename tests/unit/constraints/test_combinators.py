@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from guideway.constraints import Choice, PythonType, Reasoning, Regex
+from guideway.constraints import Choice, Ebnf, Gbnf, JsonSchema, Lark, PythonType, Reasoning, Regex
+from guideway.constraints.base import Constraint
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.nodes import Leaf
 from tests.helpers.reference_grammar import fits
@@ -44,6 +45,29 @@ def test_parse_of_combinations() -> None:
     for source, text in ((number | word, "x"), (~number, "1"), (number & Regex("1.*"), "2")):
         with pytest.raises(InvalidTextError):
             source.parse(text)
+
+
+NOTHING = Regex("a") & Regex("b")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        NOTHING,
+        JsonSchema(False),
+        Lark("start: p", parts={"p": NOTHING}),
+        Gbnf("root ::= p", parts={"p": NOTHING}),
+        Ebnf("root ::= p", parts={"p": NOTHING}),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_combinations_with_a_part_that_no_text_fits(part: Constraint[object]) -> None:
+    with pytest.raises(InvalidTextError):
+        part.parse("a")
+    assert (part | "a").parse("a") == "a"
+    assert part.optional().parse("") == ""
+    if part.regular() is not None:
+        assert (~part).parse("a") == "a"
 
 
 def test_nested_constraints_of_types_with_equal_schemas_differ() -> None:
