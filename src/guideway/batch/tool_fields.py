@@ -199,6 +199,8 @@ def _named(one: Any, place: str, names: list[str], flat: bool) -> str:
     if not isinstance(one, dict):
         raise _wrong(place, "an object", one)
     kind = one.get("type", "function")
+    if kind not in ("function", "custom"):
+        raise _wrong(f"{place}.type", "function or custom", kind)
     inner, path = (one, place) if flat or "name" in one else (one.get(kind), f"{place}.{kind}")
     name = inner.get("name") if isinstance(inner, dict) else None
     if name not in names:
