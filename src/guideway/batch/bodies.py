@@ -12,6 +12,7 @@ from typing import Any
 from guideway.batch.fields import (
     SAMPLING,
     boolean_field,
+    check_repeated,
     integer_field,
     invalid_field,
     list_field,
@@ -46,6 +47,10 @@ _NO_EFFECT = (
     *("safety_identifier", "stream_options", "prompt_cache_options"),
 )
 """Fields that are accepted and have no effect on the text."""
+
+
+_REPEATED = ("metadata", "prompt_cache_key", "safety_identifier", "text", "tool_choice", "tools", "user")
+"""Fields of the Responses API that can have nested values and that `response_object` repeats."""
 
 
 def request_of(entry: object) -> BatchRequest:
@@ -353,6 +358,9 @@ def _completion(custom_id: str, body: _Body) -> BatchRequest:
 
 def _responses(custom_id: str, body: _Body) -> BatchRequest:
     body.need("input")
+    if not body.served:  # a server limits the nesting of whole bodies
+        for name in _REPEATED:
+            check_repeated(body.given.get(name), name)
     given = body.take("input", lambda value, _: value)
     if isinstance(given, str):
         messages = [{"role": "user", "content": given}]

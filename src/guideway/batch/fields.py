@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from guideway._kernel import nests_deeper
 from guideway.errors import InvalidRequestError
 
 __all__ = [
     "COUNT",
     "SAMPLING",
     "boolean_field",
+    "check_repeated",
     "integer_field",
     "invalid_field",
     "list_field",
@@ -24,10 +26,23 @@ __all__ = [
     "token_ids_field",
 ]
 
+MAX_REPEATED_DEPTH = 256
+"""The maximum nesting depth of a field that a result line repeats, because the encoder of the line is recursive."""
+
 
 def invalid_field(param: str, expected: str, value: object) -> InvalidRequestError:
     """Return the error of a field with a wrong value. `expected`: a description of valid values."""
     return InvalidRequestError(f"{param!r} must be {expected}, got {value!r:.80}", param, "invalid_type")
+
+
+def check_repeated(value: Any, param: str) -> None:
+    """Raise `InvalidRequestError` if a field that the result line repeats is nested deeper than `MAX_REPEATED_DEPTH`."""
+    if nests_deeper(value, MAX_REPEATED_DEPTH):
+        raise InvalidRequestError(
+            f"{param!r} is nested deeper than {MAX_REPEATED_DEPTH} levels, the limit for fields that the result repeats",
+            param,
+            "nested_too_deeply",
+        )
 
 
 def string_field(value: Any, param: str) -> str:

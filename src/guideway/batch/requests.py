@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from guideway.batch.fields import COUNT, SAMPLING, boolean_field, integer_field
+from guideway.batch.fields import COUNT, SAMPLING, boolean_field, check_repeated, integer_field
 from guideway.batch.ids import seed_of
 from guideway.caching import cached
 from guideway.constraints import Choice, Constraint, Ebnf, Format, Gbnf, JsonSchema, Lark, Regex, from_wire, of
@@ -179,6 +179,7 @@ def own_request(line: Mapping[str, Any]) -> BatchRequest:
     for name in line:
         if name not in known:
             raise unknown_field(name, name, known)
+    check_repeated(line.get("meta"), "meta")
     given = [name for name in ("prompt", "messages") if name in line]
     if len(given) != 1:
         found = "both" if given else "neither"

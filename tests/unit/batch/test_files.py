@@ -330,6 +330,32 @@ def test_hostile_lines(tiny: gw.Model, write: Write, tmp_path: Path) -> None:
     assert run(tiny, source, target).skipped == 2
 
 
+@pytest.mark.parametrize("name", ["meta", "metadata", "user", "text", "tools"])
+def test_a_repeated_field_that_is_nested_too_deeply_is_refused(
+    name: str, tiny: gw.Model, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def line(depth: int) -> bytes:
+        nested = "[" * depth + "]" * depth
+        if name == "meta":
+            return f'{{"custom_id": "a", "prompt": "a", "max_tokens": 2, "meta": {nested}}}'.encode()
+        head = '{"custom_id": "a", "method": "POST", "url": "/v1/responses", "body": {"input": "a", '
+        return f'{head}"max_output_tokens": 2, "{name}": {nested}}}}}'.encode()
+
+    target = tmp_path / "out.jsonl"
+    with monkeypatch.context() as patch:
+        patch.setattr(tiny.engine, "forward", None)  # the request is refused before it runs
+        for depth in (257, 5000):
+            assert run(tiny, write("deep.jsonl", [line(depth)]), target).errors == 1
+            (found,) = read(target)
+            error = found["error"] or found["response"]["body"]["error"]
+            assert (error["type"], error["param"]) == ("invalid_request_error", name)
+            assert error["code"] == "nested_too_deeply"
+            assert error["message"].startswith(f"'{name}' is nested deeper than 256 levels")
+    if name in ("meta", "metadata"):  # the types of the other fields do not allow a list of lists
+        assert run(tiny, write("in.jsonl", [line(256)]), target).answered == 1
+        assert run(tiny, write("in.jsonl", [line(256)]), target).skipped == 1
+
+
 def test_long_lines_are_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "long.jsonl"
     path.write_bytes(b"\xef\xbb\xbfone\n" + b"x" * 5000 + b"\n\n  \nlast")
