@@ -70,6 +70,8 @@ class ServerState:
     def key_of(self, header: str | None) -> str:
         """Return the name of the API key in an `Authorization` header: the beginning of its digest.
 
+        The name of the scheme, "Bearer", may have any case (RFC 9110, section 11.1).
+
         "" if the server has no keys, so that no key is needed.
 
         Raises:
@@ -77,7 +79,8 @@ class ServerState:
         """
         if not self._keys:
             return ""
-        given = (header or "").removeprefix("Bearer ").strip()
+        scheme, _, credentials = (header or "").partition(" ")
+        given = (credentials if scheme.lower() == "bearer" else header or "").strip()
         digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).digest()
         # All keys are compared, so that the time does not depend on which one is equal.
         matches = [hmac.compare_digest(digest, one) for one in self._keys]

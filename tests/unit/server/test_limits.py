@@ -36,7 +36,8 @@ def test_keys(tiny: Model) -> None:
         for header in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "first"[:3]}):
             found = post(live.url, SAY, **header)
             assert (found.status_code, found.json()["error"]["code"]) == (401, "invalid_api_key")
-        assert post(live.url, SAY, Authorization="Bearer second").status_code == 200
+        for scheme in ("Bearer", "bearer", "BEARER"):
+            assert post(live.url, SAY, Authorization=f"{scheme} second").status_code == 200
         assert httpx.get(f"{live.url}/v1/models").status_code == 401
         assert httpx.get(f"{live.url}/health").status_code == 200
         stored = httpx.post(
