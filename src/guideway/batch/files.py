@@ -105,7 +105,7 @@ def run(
     target = Path(destination)
     with open_input(source) as (file, total):
         same = False
-        with suppress(OSError):  # `ResultFile` raises the error of a path that cannot be used
+        with suppress(OSError, ValueError):  # `ResultFile` raises the error of a path that cannot be used
             same = os.path.samestat(os.fstat(file.fileno()), target.stat())
         if same:
             raise InvalidFileError(f"the input and the output are the same file, {target}")
@@ -164,8 +164,8 @@ def open_input(source: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int |
         return
     try:
         file = open(source, "rb")  # noqa: SIM115  # closed below
-    except OSError as error:
-        raise InvalidFileError(f"cannot read {source}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL character or a lone surrogate
+        raise InvalidFileError(f"cannot read {source}: {getattr(error, 'strerror', None) or error}") from error
     with file:
         yield file, os.fstat(file.fileno()).st_size or None  # the size of a pipe is 0
 

@@ -42,7 +42,12 @@ class ResultFile:
     """
 
     def __init__(self, path: Path, accept: Accept) -> None:
-        self.path = Path(os.path.realpath(path))  # a symbolic link is followed, not replaced
+        try:
+            with suppress(OSError):
+                os.stat(path)  # raises ValueError for a NUL character or a lone surrogate; `realpath` not always
+            self.path = Path(os.path.realpath(path))  # a symbolic link is followed, not replaced
+        except ValueError as error:
+            raise InvalidFileError(f"cannot continue {path}: {error}") from error
         self.kept = self.removed = self.written = 0
         self._descriptor = -1
         try:
@@ -151,8 +156,10 @@ def entries_of(path: Path) -> Iterator[dict[str, Any]]:
                     yield _entry(path, line)
     except FileNotFoundError:
         return
-    except OSError as error:
-        raise InvalidFileError(f"cannot read {path}: {error.strerror or error}") from error
+    except InvalidFileError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL character or a lone surrogate
+        raise InvalidFileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _entry(path: Path, line: Line) -> dict[str, Any]:

@@ -113,6 +113,21 @@ def test_other_files_are_not_overwritten(tiny: gw.Model, write: Write, tmp_path:
         run(tiny, source, tmp_path / "pipe")
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "a\ud800", "."], ids=["long", "NUL", "surrogate", "folder"])
+def test_paths_that_cannot_be_used(name: str, tiny: gw.Model, write: Write, tmp_path: Path) -> None:
+    source, wrong = write("in.jsonl", [own(0)]), tmp_path / name
+    for call, verb in (
+        (lambda: run(tiny, wrong, tmp_path / "out.jsonl"), "read"),
+        (lambda: run(tiny, source, wrong), "continue"),
+        (lambda: survey(tiny, wrong), "read"),
+        (lambda: survey(tiny, source, wrong), "read"),
+    ):
+        with pytest.raises(InvalidFileError) as found:
+            call()
+        assert str(found.value).startswith(f"cannot {verb} {wrong}: ")
+    assert list(tmp_path.iterdir()) == [source]
+
+
 def test_standard_input(tiny: gw.Model, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = write("in.jsonl", [own(1)]), tmp_path / "out.jsonl"
     with source.open("rb") as file, monkeypatch.context() as patched:
