@@ -192,8 +192,8 @@ def _load_onnx(rest: str, options: dict[str, Any]) -> _Loaded:
             "dtype= is not supported for onnx: models; an ONNX export keeps the types it was exported with"
         )
     path = Path(rest)
-    folders = [path] if path.is_dir() else [path.parent, path.parent.parent]
-    found = next((folder for folder in folders if (folder / "tokenizer.json").is_file()), folders[0])
+    folders = [path] if os.path.isdir(path) else [path.parent, path.parent.parent]
+    found = next((folder for folder in folders if os.path.isfile(folder / "tokenizer.json")), folders[0])
     return OnnxEngine(path, **options), lambda: found
 
 

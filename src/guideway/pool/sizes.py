@@ -45,7 +45,7 @@ def weight_bytes(name: str) -> int | None:
     kind, _, rest = name.partition(":")
     place: Path | None = Path(loading.__file__).parent / "tiny" / "model.onnx" if name == "tiny" else None
     if place is None and rest:
-        place = Path(rest) if Path(rest).exists() else _hub_folder(rest) if kind in ("hf", "mlx") else None
+        place = Path(rest) if os.path.exists(rest) else _hub_folder(rest) if kind in ("hf", "mlx") else None
     sizes = [file.stat().st_size for file in _weights(place) if file.is_file()] if place is not None else []
     return sum(sizes) if sizes else None
 

@@ -7,6 +7,7 @@ content is of no known kind.
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,8 @@ def backend_of(source: object) -> TokenizerBackend | None:
     if not isinstance(source, (str, Path)):
         return None
     path = Path(source)
-    file = _inside(path) if path.is_dir() else path
-    if file is None or not file.is_file():
+    file = _inside(path) if os.path.isdir(path) else path
+    if file is None or not os.path.isfile(file):  # unlike `Path.is_file`, False for a path that is too long
         raise ModelNotFoundError(f"no tokenizer at {path}: {_EXPECTED}")
     if file.name == "tokenizer.json":
         return huggingface.of_file(file)
@@ -63,7 +64,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
 
 def watch(source: object) -> kept.Watch | None:
     """Return `kept.state_of_file` for the path of a file or folder; None for other objects and missing files."""
-    return kept.state_of_file if isinstance(source, (str, Path)) and Path(source).exists() else None
+    return kept.state_of_file if isinstance(source, (str, Path)) and os.path.exists(source) else None
 
 
 def _inside(folder: Path) -> Path | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from guideway.engines.kv_cache import ArrayBatch, RowCache, alone
 from guideway.engines.onnx import OnnxEngine, blocks as onnx_blocks, cache as onnx_cache
 from guideway.engines.onnx.blocks import Blocks
 from guideway.errors import ContextOverflowError, EngineError, ModelNotFoundError
+from guideway.tokenizers import Tokenizer
 from tests.helpers.onnx_models import Shape, write
 
 IDS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5]
@@ -179,6 +181,14 @@ MISFITS = {
 def test_misfits_are_named(message: str, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=message):
         OnnxEngine(write(tmp_path, MISFITS[message]))
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "/".join(["y" * 200] * 30)], ids=["name", "NUL", "path"])
+def test_paths_that_cannot_be_used(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    for use in (lambda: gw.load(f"onnx:{path}"), lambda: Tokenizer.of(path)):
+        with pytest.raises(ModelNotFoundError, match=f"^no (ONNX model|tokenizer) at {re.escape(str(path))}: expected"):
+            use()
 
 
 def test_what_is_not_there_is_not_available(tmp_path: Path) -> None:

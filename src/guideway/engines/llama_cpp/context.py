@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +208,7 @@ def _pointer(data: State) -> Any:
 
 
 def _loaded(file: Path, *, gpu: bool) -> Any:
-    if not file.is_file():
+    if not os.path.isfile(file):  # unlike `Path.is_file`, False for a path that is too long
         raise ModelNotFoundError(f"model file not found: {file}")
     listen()
     llama.llama_backend_init()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -234,7 +235,7 @@ def folder_of(name: str) -> Path:
 
     Raises `ModelNotFoundError`.
     """
-    if Path(name).is_dir():
+    if os.path.isdir(name):  # unlike `Path.is_dir`, False for a path that is too long
         return Path(name)
     try:
         return Path(hf_repo_to_path(name))

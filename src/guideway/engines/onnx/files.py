@@ -5,6 +5,7 @@ The files are untrusted: unexpected content raises `EngineError`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,12 @@ __all__ = ["cache_size", "find_model", "fingerprint", "weight_bytes"]
 
 def find_model(path: Path) -> Path:
     """Return the model file in a folder, or the file itself. Raises `ModelNotFoundError`."""
-    if path.is_file():
+    if os.path.isfile(path):  # unlike `Path.is_file`, False for a path that is too long
         return path
     for candidate in (path / "model.onnx", path / "onnx" / "model.onnx"):
-        if candidate.is_file():
+        if os.path.isfile(candidate):
             return candidate
-    found = sorted(path.glob("*.onnx")) if path.is_dir() else []
+    found = sorted(path.glob("*.onnx")) if os.path.isdir(path) else []
     if len(found) == 1:
         return found[0]
     seen = f"found {', '.join(f.name for f in found)}" if found else "no .onnx file found"

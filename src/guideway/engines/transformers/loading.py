@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -73,7 +73,7 @@ def _offline(name: str) -> bool:
     Raises:
         ModelNotFoundError: `name` is a path that does not exist; the library would report an invalid name.
     """
-    if Path(name).exists():
+    if os.path.exists(name):  # unlike `Path.exists`, False for a path that is too long
         return False
     if name.startswith(("/", "./", "../", "~")):
         raise ModelNotFoundError(f"folder not found: {name}")
