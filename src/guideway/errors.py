@@ -252,7 +252,8 @@ class ChatTemplateError(GuidewayError, ValueError):
 class InvalidFileError(GuidewayError, ValueError):
     """A file cannot be read or written, or its content is malformed.
 
-    For example a tokenizer, an input or result file of a batch or of the command line, or a saved result of a probe.
+    For example a tokenizer, an input or result file of a batch or of the command line, a saved result of a probe, or the
+    path of a saved session.
     """
 
 

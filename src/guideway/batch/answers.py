@@ -29,6 +29,7 @@ from guideway.errors import (
     ContextOverflowError,
     EmptySequenceError,
     GuidewayError,
+    InvalidFileError,
     InvalidRequestError,
     InvalidTextError,
     InvalidTokenError,
@@ -60,6 +61,7 @@ _STATUS: list[tuple[type[Exception], int, str, str]] = [
     (ConnectionLostError, 502, "server_error", "connection_lost"),
     (RemoteError, 502, "server_error", "endpoint_failed"),
     (InvalidTextError, 500, "server_error", "invalid_text"),
+    (InvalidFileError, 500, "server_error", "invalid_file"),  # a file of the server, not of the request
 ]
 
 

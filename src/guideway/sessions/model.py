@@ -179,7 +179,7 @@ class ModelBase:
             The session.
 
         Raises:
-            OSError: The file cannot be read.
+            InvalidFileError: The file cannot be read.
             SnapshotError: The file is damaged, or of another model, tokenizer or format; or the session had another
                 constraint.
             ConstraintError: `constraint` is not a valid constraint.

@@ -741,7 +741,7 @@ class Session:
             path: The file.
 
         Raises:
-            OSError: The file cannot be written.
+            InvalidFileError: The file cannot be written.
             EngineError: The engine failed.
             SnapshotError: The sampler has stages that are functions.
         """

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from guideway.compiler import Automaton, compile
 from guideway.engines.base import Arrays
-from guideway.errors import GuidewayError, SnapshotError
+from guideway.errors import GuidewayError, InvalidFileError, SnapshotError
 from guideway.jsontext.decoder import loads
 from guideway.sampling import Dry, Mirostat, Sampler
 from guideway.sessions.divergence import Divergence
@@ -52,7 +52,7 @@ _MAX_JSON_BYTES = 1 << 26  # much more than the ids of the longest context need
 
 
 def save(session: Session, path: Path) -> None:
-    """Write the file atomically. Raises `OSError`, `EngineError`, and `SnapshotError` for a sampler with functions."""
+    """Write the file atomically. See `Session.save` for the errors."""
     engine = session.model.engine
     arrays: dict[str, NDArray[Any]] = {}
     parts = session.parts()
@@ -80,13 +80,16 @@ def save(session: Session, path: Path) -> None:
     body = b"".join([text, *blocks, packer.flush()])
     size = sum(array.nbytes for array in arrays.values())
     header = _HEADER.pack(_MAGIC, FORMAT, len(text), size, hashlib.blake2b(body, digest_size=32).digest())
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        temporary.write_bytes(header + body)
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+        try:
+            temporary.write_bytes(header + body)
+            os.replace(temporary, path)
+        finally:
+            with contextlib.suppress(OSError, ValueError):
+                temporary.unlink()
+    except (OSError, ValueError) as error:  # ValueError: the path has no name, a NUL character or a lone surrogate
+        raise _unusable("write", path, error) from error
 
 
 def load(model: ModelBase, path: Path, constraint: object, session_class: type[Session]) -> Session:
@@ -206,7 +209,10 @@ def _most_bytes(model: ModelBase, count: int) -> int:
 
 def _opened(path: Path) -> tuple[dict[str, Any], bytes, int]:
     """Return the JSON description, the compressed arrays, and their declared size."""
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL character or a lone surrogate
+        raise _unusable("read", path, error) from error
     if len(data) < _HEADER.size or data[:8] != _MAGIC:
         raise SnapshotError(f"{path.name} is not a saved session")
     _, version, text_size, size, digest = _HEADER.unpack_from(data)
@@ -224,6 +230,11 @@ def _opened(path: Path) -> tuple[dict[str, Any], bytes, int]:
     if not isinstance(meta, dict):
         raise SnapshotError(f"{path.name} is damaged: the JSON header is not an object")
     return meta, bytes(body[text_size:]), size
+
+
+def _unusable(verb: str, path: Path, error: OSError | ValueError) -> InvalidFileError:
+    """Return the error for a file that cannot be read or written. `verb`: "read" or "write"."""
+    return InvalidFileError(f"cannot {verb} {path}: {getattr(error, 'strerror', None) or error}")
 
 
 def _arrays(listed: list[tuple[str, str, list[int]]], packed: bytes, size: int) -> dict[str, NDArray[Any]]:

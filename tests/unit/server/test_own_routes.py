@@ -85,6 +85,21 @@ def test_session(server: LiveServer, tiny: Model) -> None:
     assert post(server, f"sessions/{forked['id']}/dance", 404)["error"]["code"] == "unknown_url"
 
 
+def test_a_session_that_cannot_be_saved(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full_disk(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = f"sessions/{post(server, 'sessions', model='tiny')['id']}"
+    with monkeypatch.context() as patch:
+        patch.setattr("guideway.sessions.snapshot.os.replace", full_disk)
+        answer = httpx.post(f"{server.url}/guideway/{path}/save")
+    error = answer.json()["error"]
+    assert (answer.status_code, error["type"], error["code"]) == (500, "server_error", "invalid_file")
+    assert error["message"].endswith("No space left on device")
+    assert httpx.post(f"{server.url}/guideway/{path}/save").status_code == 200
+    assert httpx.delete(f"{server.url}/guideway/{path}").status_code == 200
+
+
 def test_idle_sessions_are_closed(tiny: Model) -> None:
     with live_server({"tiny": tiny}, session_idle_seconds=0.2) as server:
         path = f"sessions/{post(server, 'sessions', prompt='a')['id']}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ pytest.importorskip("onnx", reason="the model of these tests is written with onn
 
 import guideway as gw
 from guideway.engines.onnx import OnnxEngine
-from guideway.errors import SnapshotError
+from guideway.errors import InvalidFileError, SnapshotError
 from guideway.generation import Model
 from guideway.sampling import Sampler
 from guideway.sessions import Session
@@ -110,8 +111,17 @@ def test_snapshots_of_other_models_are_refused_by_name(model: Model, tmp_path: P
     (tmp_path / "s").write_bytes(data)
     with pytest.raises(SnapshotError, match="has format 9; this version reads format 2"):
         model.load_session(tmp_path / "s")
-    with pytest.raises(OSError):
-        model.load_session(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "a\ud800", ".", "none/s"])
+def test_paths_that_cannot_be_used(name: str, model: Model, tmp_path: Path) -> None:
+    path = tmp_path / name
+    with pytest.raises(InvalidFileError, match=f"^cannot write {re.escape(str(path))}: "):
+        started(model).save(path)
+    with pytest.raises(InvalidFileError, match=f"^cannot read {re.escape(str(path))}: "):
+        model.load_session(path)
+    assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.parent.glob("*.tmp"))
 
 
 def test_damaged_files_are_refused(model: Model, tmp_path: Path) -> None:
