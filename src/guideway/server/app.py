@@ -15,7 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import guideway
 from guideway.server import batches, files, inspection, responses, session_routes
@@ -105,6 +105,7 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
                 allow_headers=["*"],
             )
         )
+    middleware.append(Middleware(_AnsweredAtShutdown, state=state))  # the innermost: CORS adds headers to its answer
     handlers: Any = {HTTPException: _http_exception}
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=lifespan)
     app.state.server = state
@@ -249,6 +250,37 @@ async def _http_exception(request: Request, error: HTTPException) -> Response:
     code = {404: "unknown_url", 405: "method_not_allowed"}.get(error.status_code)
     message = f"{request.method} {request.url.path} does not exist; {error.detail}"
     return error_response(HttpError(error.status_code, message, code=code, headers=dict(error.headers or {})))
+
+
+class _AnsweredAtShutdown:
+    """Middleware that answers requests with status 503 if they are cancelled because the drain time is over.
+
+    Without it, the ASGI server would answer them with status 500. A response that has begun is cut off.
+
+    Args:
+        app: The application.
+        state: The state of the server.
+    """
+
+    def __init__(self, app: ASGIApp, state: ServerState) -> None:
+        self._app, self._state = app, state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sent = False
+
+        async def sending(message: Message) -> None:
+            nonlocal sent
+            sent = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except asyncio.CancelledError:
+            if sent or scope["type"] != "http" or not self._state.draining:
+                raise
+            message = "the server stopped before the request was complete"
+            ended = HttpError(503, message, kind="server_error", code="shutting_down")
+            await error_response(ended)(scope, receive, send)
 
 
 class _LoopbackOnly:

@@ -216,12 +216,9 @@ class GenerationEndpoint:
         except ClientLeft:
             state.metrics.count("requests_cancelled_total")
         except asyncio.CancelledError:
-            if sent or not state.draining:
-                raise
-            # The drain time is over, and the ASGI server cancels the request. Otherwise it would answer with status 500.
-            message = "the server stopped before the request was complete"
-            ended = HttpError(503, message, kind="server_error", code="shutting_down")
-            await error_response(ended)(scope, receive, sending)
+            if state.draining and not sent:
+                status = 503  # for the log and the metrics; `_AnsweredAtShutdown` in `app.py` sends it
+            raise
         except Exception as error:
             if not sent:
                 await error_response(error, found.request)(scope, receive, sending)

@@ -1,5 +1,6 @@
 """Limits and security: keys, sizes, queues, slow and leaving clients, draining."""
 
+import asyncio
 import json
 import os
 import signal
@@ -17,9 +18,10 @@ from guideway.batch.bodies import read_body
 from guideway.errors import ContextOverflowError
 from guideway.generation import GenerationRequest, Model
 from guideway.generation.plan import Job
-from guideway.server import ServerSettings, create_app, generating, read_keys, serve
+from guideway.server import FixedModels, ServerSettings, create_app, generating, read_keys, serve
 from guideway.server.echo import echo_of
 from guideway.server.serving import is_loopback
+from guideway.server.state import ServerState
 from tests.helpers.serving import LiveServer, live_server
 
 CHAT = "/v1/chat/completions"
@@ -69,8 +71,6 @@ def test_loopback(host: str, found: bool) -> None:
 
 
 def test_other_addresses_need_keys(tiny: Model) -> None:
-    from guideway.server import FixedModels
-
     with pytest.raises(ValueError, match="API keys"):
         serve(FixedModels({"tiny": tiny}), host="0.0.0.0")
 
@@ -281,9 +281,71 @@ def test_requests_that_do_not_end_in_the_drain_time() -> None:
     assert not [one for one in messages if "Exception" in one]
 
 
-def test_create_app_is_an_asgi_application(tiny: Model) -> None:
-    from guideway.server import FixedModels
+SLOW: dict[str, dict[str, Any]] = {
+    CHAT: SAY,
+    "/v1/responses": {"model": "tiny", "input": "hi"},
+    "/v1/responses/input_tokens": {"model": "tiny", "input": "hi"},
+    "/guideway/check": {"regex": "a", "text": "a"},
+    "/guideway/score": {"prompt": "a", "options": ["a"]},
+    "/guideway/plan": {"regex": "a"},
+    "/guideway/explain": {"schema": {}},
+    "/guideway/sessions": {"prompt": "a"},
+    "/guideway/alternatives": {"prompt": "a"},
+}
 
+
+@pytest.mark.parametrize("draining", [True, False])
+@pytest.mark.parametrize("url", SLOW)
+def test_requests_of_each_route_that_are_cancelled(
+    url: str, draining: bool, tiny: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def cancelled() -> list[Any]:
+        await state.models.start()
+        working, never, sent = asyncio.Event(), asyncio.Event(), list[Any]()
+        messages = [{"type": "http.request", "body": json.dumps(SLOW[url]).encode(), "more_body": False}]
+
+        async def run(*_: object, **__: object) -> None:
+            working.set()
+            await never.wait()
+
+        async def receive() -> Any:
+            if not messages:
+                await never.wait()
+            return messages.pop()
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        monkeypatch.setattr("guideway.background.run", run)
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": url,
+            "query_string": b"",
+            "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+        }
+        task = asyncio.ensure_future(app(scope, receive, send))
+        await asyncio.wait_for(working.wait(), 5)
+        state.draining = draining
+        task.cancel()
+        await asyncio.wait([task], timeout=20)
+        assert task.cancelled() != draining
+        return sent
+
+    app = create_app(FixedModels({"tiny": tiny}))
+    state: ServerState = app.state.server
+    state.ready = True
+    sent = asyncio.run(cancelled())
+    if not draining:
+        assert not sent
+        return
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    assert (sent[0]["status"], json.loads(sent[1]["body"])["error"]["code"]) == (503, "shutting_down")
+    counted = f'http_requests_total{{handler="{url}",status="503"}} 1'
+    assert (counted in state.metrics.export()) == (url in (CHAT, "/v1/responses"))
+
+
+def test_create_app_is_an_asgi_application(tiny: Model) -> None:
     assert create_app(FixedModels({"tiny": tiny})).routes
 
 
