@@ -653,16 +653,14 @@ class Row:
         comparison run begins.
 
         Raises:
-            UnsatisfiableError: One of the tokens was already streamed.
+            UnsatisfiableError: One of the tokens was already streamed, or no token is left that could be removed.
             LimitExceededError: Tokens were removed too often without progress.
         """
         place = len(self.session) - count
         kept = place - self._start
         self._taken_back += 1
         if kept < self.watch.shown_tokens:
-            raise UnsatisfiableError(
-                f"no continuation of the streamed text fits without a banned string {self.limits.bad_words}"
-            )
+            raise UnsatisfiableError(self._exhausted())
         if self._taken_back > MOST_TAKEN_BACK:
             raise LimitExceededError(
                 f"gave up after {MOST_TAKEN_BACK} backtracking attempts: bad_words or max_tokens is too restrictive"
@@ -680,6 +678,14 @@ class Row:
             self._refused = (0, [])
         self._forbidden = {at: ids for at, ids in self._forbidden.items() if at <= place}
         self._forbidden.setdefault(place, set()).add(token_id)
+
+    def _exhausted(self) -> str:
+        """Return the message of the error if no text is left to try."""
+        limits = self.limits
+        within = f" within max_tokens={limits.max_tokens}" if limits.complete else ""
+        without = f" without a banned string of {limits.bad_words}" if limits.bad_words else ""
+        subject = "no continuation of the streamed text" if self.watch.shown_tokens else "no text"
+        return f"{subject} fits{within}{without}"
 
     def _remove(self, count: int) -> int:
         """Remove the last `count` tokens. Returns the first of them."""

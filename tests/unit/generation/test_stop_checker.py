@@ -105,6 +105,22 @@ def test_bans_hold_under_a_constraint_and_within_its_budget(model: Model) -> Non
         details(model, gw.Regex("(ab|cd){8}ef"), bad_words="ef")
 
 
+def test_errors_say_whether_text_was_streamed(model: Model) -> None:
+    wanted = r"^no text fits within max_tokens=8 without a banned string of \('b',\)$"
+    with pytest.raises(gw.errors.UnsatisfiableError, match=wanted):
+        gw.generate(model, "a", gw.Choice(["abc", "b"]), bad_words="b", max_tokens=8)
+    with pytest.raises(gw.errors.UnsatisfiableError, match=wanted):
+        list(gw.stream(model, "a", gw.Choice(["ba", "bc"]), bad_words="b", max_tokens=8))
+    with pytest.raises(gw.errors.UnsatisfiableError, match=r"^no text fits without a banned string of \('b',\)$"):
+        gw.generate(model, "a", gw.Regex("[b]+"), bad_words="b", allow_truncation=True)
+    pieces = list[str]()
+    wanted = r"^no continuation of the streamed text fits within max_tokens=9 without a banned string of \('bc',\)$"
+    with pytest.raises(gw.errors.UnsatisfiableError, match=wanted):
+        pieces.extend(gw.stream(model, "a", gw.Regex("(a|d){3}bc"), bad_words="bc", max_tokens=9))
+    # `extend` keeps the pieces that were yielded before the error.
+    assert "".join(pieces)
+
+
 def test_forbidden_strings_keep_relative_probabilities() -> None:
     """On a model with constant logits, rolled-back samples do not change the proportions of the remaining tokens."""
     vocabulary = Vocabulary([b"", b"a", b"b", b"c", b"d"], eos_ids=[0], special_ids=[0])
