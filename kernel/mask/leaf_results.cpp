@@ -521,8 +521,9 @@ void LeafResults::bits_of(const TokenTrie& x, std::span<const TokenRange> places
     row = all_;
     std::uint32_t at = 0;
     for (const TokenRange& p : places) {
-        clear_bits(row, tokens.subspan(at, p.begin - at));
-        at = p.end;
+        GUIDEWAY_DCHECK(at <= p.begin);
+        if (at < p.begin) clear_bits(row, tokens.subspan(at, p.begin - at));
+        at = std::max(at, p.end);
     }
     clear_bits(row, tokens.subspan(at));
 }

@@ -53,13 +53,14 @@ public:
             }
             pool_.fuel().spend(kNodesOfWork);
             const std::uint8_t byte = x_.byte[i];
-            if (here.ends && (quoted_ ? byte == kQuoteByte : follow_.contains(byte))) leave(i);
+            const bool leaves = here.ends && (quoted_ ? byte == kQuoteByte : follow_.contains(byte));
+            if (leaves) leave(i);
             const auto [to, rest] = texts_.next(here.at, here.part, byte);
             if (Substrings::nowhere(to)) {
                 i = x_.end[i];
                 continue;
             }
-            take(i);
+            if (!leaves || !quoted_) take(i);  // `leave` took a quote, which can also continue the text
             if (x_.end[i] > i + 1) enter(to, rest, i);
             ++i;
         }

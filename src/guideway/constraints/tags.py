@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import tee
 from typing import Any, Generic, TypeVar, overload
 
 from guideway.caching import cached_property
@@ -15,7 +16,7 @@ from guideway.constraints.embed import separated, term_of
 from guideway.constraints.known import DeferredLowering
 from guideway.constraints.mismatch import does_not_fit
 from guideway.constraints.special_token import cuts_name, ends_as_it_begins, marker, up_to_marker
-from guideway.errors import InvalidConstraintError, InvalidTextError
+from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
@@ -25,6 +26,7 @@ __all__ = ["Reasoning", "Tag", "Tagged", "Tags", "literal", "without"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+_MOST_READ = 10_000_000  # characters of contents that `Tags.parse` reads
 
 
 def without(*markers: str) -> Regular:
@@ -76,6 +78,43 @@ class Tagged:
 
     tag: Tag
     value: Any
+
+
+class _TagReader:
+    """Reads the tags at the places of one text, each of them once.
+
+    Args:
+        tags: The tags.
+        text: The text.
+    """
+
+    def __init__(self, tags: Sequence[Tag], text: str) -> None:
+        self.text = text
+        self._tags = tags
+        self._left = _MOST_READ
+        self._read: dict[int, Iterator[tuple[Tagged, int]]] = {}  # by place; each is copied for a use
+
+    def tagged(self, start: int) -> Iterator[tuple[Tagged, int]]:
+        """Return the tags that can be at the index `start`, and the index after each: by `tags`, the shortest first."""
+        self._read[start], found = tee(self._read.get(start) or self._tagged(start))
+        return found
+
+    def _tagged(self, start: int) -> Iterator[tuple[Tagged, int]]:
+        text = self.text
+        for tag in self._tags:
+            if not text.startswith(tag.begin, start):
+                continue
+            first = start + len(tag.begin)
+            end = text.find(tag.end, first)
+            while end >= 0:
+                self._left -= end - first + 1
+                if self._left < 0:
+                    raise LimitExceededError(
+                        f"the tag at character {start} has too many possible ends; use an end that its content cannot contain"
+                    )
+                with suppress(InvalidTextError):  # the content may contain the end text: try the next occurrence
+                    yield Tagged(tag, tag.content.parse(text[first:end])), end + len(tag.end)
+                end = text.find(tag.end, end + 1)
 
 
 class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
@@ -173,11 +212,17 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
 
         A tag ends at the first occurrence of its `end` with which its content is valid and the rest of the text fits.
         If several tags fit at one place, the first of `tags` is returned.
+
+        Raises:
+            InvalidTextError: The text does not fit.
+            LimitExceededError: The contents have too many possible ends: to find the right ones, more than 10 million
+                characters would be read.
         """
         if not fits(self._grammar, text):
             raise does_not_fit(self._grammar, text, f"does not match {self!r}")
         found: list[tuple[str, Tagged]] = []  # the tags so far, each with the free text before it
-        open_choices = [self._next(text, 0, 0)]
+        reader = _TagReader(self.tags, text)
+        open_choices = [self._next(reader, 0, 0)]
         known: set[tuple[int, int]] = set()  # positions with numbers of tags, from which the rest was or is being read
         while open_choices:
             step = next(open_choices[-1], None)
@@ -194,19 +239,20 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
             if state not in known:
                 known.add(state)
                 found.append((free, tagged))
-                open_choices.append(self._next(text, after, len(found)))
+                open_choices.append(self._next(reader, after, len(found)))
         raise InvalidTextError(f"the contents of the tags have no values in {text!r:.80}")
 
     def _counted(self, count: int) -> int:
         """Return the number of tags, but not more than what `least` and `most` distinguish."""
         return min(count, self.least) if self.most is None else count
 
-    def _next(self, text: str, at: int, count: int) -> Iterator[tuple[str, Tagged | None, int]]:
+    def _next(self, reader: _TagReader, at: int, count: int) -> Iterator[tuple[str, Tagged | None, int]]:
         """Yield how the text can continue at the index `at`, after `count` tags.
 
         Each result is the free text from `at`, the tag after it, and the index after the tag; for the end of the text,
         None and the length of the text.
         """
+        text = reader.text
         if self.separator is None:
             places = [place for trigger in self.triggers if (place := text.find(trigger, at)) >= 0]
             start = min(places, default=len(text))
@@ -220,20 +266,8 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
         if self.most is not None and count == self.most:
             return
         free = text[at:start] if self.separator is None else ""
-        for tagged, after in self._tagged(text, start):
+        for tagged, after in reader.tagged(start):
             yield free, tagged, after
-
-    def _tagged(self, text: str, start: int) -> Iterator[tuple[Tagged, int]]:
-        """Yield the tags that can be at the index `start`, and the index after each: by `tags`, the shortest first."""
-        for tag in self.tags:
-            if not text.startswith(tag.begin, start):
-                continue
-            first = start + len(tag.begin)
-            end = text.find(tag.end, first)
-            while end >= 0:
-                with suppress(InvalidTextError):  # the content may contain the end text: try the next occurrence
-                    yield Tagged(tag, tag.content.parse(text[first:end])), end + len(tag.end)
-                end = text.find(tag.end, end + 1)
 
     def _content(self) -> object:
         return self.tags, self.triggers, self.least, self.most, self.separator, self.special

@@ -101,3 +101,11 @@ def test_free_text_does_not_begin_a_trigger_that_a_special_token_completes() -> 
             matcher.advance(token)
         text = b"".join(tokens[token] for token in [*ids, 3, 4, 5]).decode()
         assert pieces(source, text)[-1] == "1"
+
+
+def test_contents_with_very_many_possible_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guideway.constraints.tags._MOST_READ", 100_000)
+    source = gw.Tags([gw.Tag("<", gw.Regex("[>x]*"), ">"), gw.Tag("<", gw.Regex("(?s)>.*!"), ">")], triggers=["<"])
+    with pytest.raises(gw.errors.LimitExceededError, match="too many possible ends"):
+        source.parse("<" + ">" * 400 + "<" + "x>" * 400 + "<!>")
+    assert source.parse("<" + ">" * 50 + "<" + "x>" * 50 + "<!>")

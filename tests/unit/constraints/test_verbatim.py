@@ -402,3 +402,14 @@ def test_properties_with_the_name_of_a_keyword_are_verbatim(name: str) -> None:
     assert bound.parse(f'{{"{name}": "Ada"}}') == {name: "Ada"}
     with pytest.raises(gw.errors.InvalidTextError):
         bound.parse(f'{{"{name}": "Alan"}}')
+
+
+def test_a_quote_that_ends_a_quoted_substring_or_continues_it() -> None:
+    vocabulary = Vocabulary([b'"', b"a", b'"a', b'a"', b"<eos>"], [4])
+    matcher = gw.compile('"' + Substring('a"a') + '"', vocabulary).matcher()
+    row = masks.new_rows(1, 5)[0]
+    for token, legal in ((0, [0, 2]), (1, [0, 1, 2, 3]), (0, [0, 2]), (4, [0, 1, 3, 4])):
+        matcher.fill_mask(row)
+        assert masks.ids(row, 5).tolist() == legal
+        matcher.advance(token)
+    assert matcher.is_finished

@@ -55,9 +55,7 @@ _OF_STRINGS = frozenset(
 )
 """The names in a configuration that say which strings are allowed."""
 
-_NOT_IN_JSON = frozenset(
-    {"decimal", "date", "datetime", "time", "timedelta", "tuple", "set", "frozenset", "bytes", "dataclass"}
-)
+_NOT_IN_JSON = frozenset({"decimal", "date", "datetime", "time", "timedelta", "tuple", "set", "frozenset", "bytes"})
 """The kinds of core schemas that in strict mode are read from JSON, but not from a str, number, list or dict."""
 
 _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
@@ -590,7 +588,9 @@ def _nearest(bound: Any, to: float, closed: bool, decimal: bool) -> float:
 
 def _exact(number: Any) -> Decimal:
     """Return a number as the decimal with its shortest text."""
-    return number if isinstance(number, Decimal) else Decimal(repr(number))
+    if isinstance(number, Decimal):
+        return number
+    return Decimal(float.__repr__(number) if isinstance(number, float) else int(number))
 
 
 def _places(number: Any) -> int:
@@ -656,13 +656,16 @@ def _differ(schema: Any, definitions: list[Any], config: Any) -> bool:
         config: The configuration of the model.
     """
     todo, numeric = [schema], set()  # `numeric`: whether numbers (False) and booleans (True) are read
+    followed: set[str] = set()
     while todo:
         one = todo.pop()
         kind = one["type"]
         if kind == "nullable":
             todo.append(one["schema"])
         elif kind == "definition-ref":
-            todo += [found for found in definitions if found["ref"] == one["schema_ref"]]
+            if one["schema_ref"] not in followed:
+                followed.add(one["schema_ref"])
+                todo += [found for found in definitions if found["ref"] == one["schema_ref"]]
         elif kind == "tuple":
             todo += one["items_schema"]
         elif kind == "union":

@@ -14,6 +14,7 @@ from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, NamedTuple, Optional, TypeVar
 
+import numpy as np
 import pytest
 from pydantic import (
     UUID1,
@@ -38,7 +39,7 @@ from pydantic import (
     field_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
-from typing_extensions import TypedDict
+from typing_extensions import TypeAliasType, TypedDict
 
 import guideway as gw
 from guideway.constraints import Choice, JsonSchema, PythonType, Regex, of
@@ -513,3 +514,18 @@ def test_types_that_occur_often_are_allowed() -> None:
     for _ in range(7):
         text = f"[{text}, {text}]"
     assert json.dumps(of(doubled(Literal[1], 7)).parse(text)) == text
+
+
+Nested = TypeAliasType("Nested", "int | tuple[Nested, ...]")
+
+
+def test_sets_of_a_type_that_contains_itself() -> None:
+    source = of(Annotated[set[Nested], Field(min_length=2)])  # type: ignore[valid-type]  # mypy does not read the text
+    assert source.parse("[1, [2]]") == {1, (2,)}
+
+
+def test_bounds_that_are_scalars_of_numpy() -> None:
+    source = of(Annotated[float, Field(gt=np.float64(0.5), multiple_of=np.float64(0.25))])
+    assert source.parse("0.75") == 0.75
+    with pytest.raises(InvalidTextError):
+        source.parse("0.5")
