@@ -129,7 +129,7 @@ struct AutomatonCache {
     struct Parts {
         std::uint32_t at = 0, sets = 0, spans = 0;
     };
-    static constexpr std::uint32_t kOneToken = 1u << 31;  // added to a token's id, where it is a part; not part of the number of a set
+    static constexpr std::uint32_t kOneToken = 1u << 31;  // set in a part that is the id of a token, not of a token set
     // A row is written in four steps (MaskEngine::write): the token set `run`, a delta without its changes; the sets and
     // spans of `parts`; the changes of `run`; the token set `verified`.
     struct Mask {

@@ -80,7 +80,7 @@ TrieId MaskBuilder::run_inner(Machine& inner, TrieId trie, const Config& config,
     };
     if (mask.run != kNoTokens) add(mask.run);
     for (const TokenSetId set : std::exchange(found_, {})) add(set);
-    for (const std::uint32_t t : std::exchange(tokens_, {})) add_token(t & ~AutomatonCache::kOneToken);
+    for (const std::uint32_t t : std::exchange(tokens_, {})) add_token(t);
     for (const Span& span : std::exchange(spans_, {}))
         for (const std::uint32_t t : cache_->tokens(span)) add_token(t);
     sort_unique(end_tries);

@@ -426,7 +426,7 @@ bool LeafResults::walk_without_loop_bounds(Machine& machine, const Config& confi
     write_row(known->run.tokens);
     std::vector<std::uint32_t> cleared;
     for (const auto& [token, begun] : rounds->second.tokens) {
-        if (begun <= unbounded.exact_up_to || !(row_[token >> 5] >> (token & 31) & 1)) continue;
+        if (begun <= unbounded.exact_up_to || !has_bit(row_, token)) continue;
         if (!accepts_token(pool, config.expr(), vocabulary_.token(token))) cleared.push_back(token);
     }
     made = run_without(known->run, std::move(cleared));

@@ -34,7 +34,7 @@ void MaskBuilder::build(AutomatonCache& cache, Machine& machine, const Config& c
 void MaskBuilder::add_part(TokenSetId set) {
     const TokenSet& one = sets_[set];
     if (!exploration_ && one.form == TokenSet::Form::sparse && one.data.size() <= kFewTokens)
-        for (const std::uint32_t t : one.data) tokens_.push_back(t | AutomatonCache::kOneToken);
+        tokens_.insert(tokens_.end(), one.data.begin(), one.data.end());
     else if (!one.data.empty()) found_.push_back(set);
 }
 
@@ -45,7 +45,7 @@ MaskBuilder::Parts MaskBuilder::keep_parts(const Found& from) {
     if (tokens_.size() - from.tokens > kManyTokens) sort_unique(tokens_, from.tokens);
     ArenaVector<std::uint32_t>& parts = cache_->parts;
     for (const TokenSetId set : std::span(found_).subspan(from.sets)) parts.push_back(raw(set));
-    parts.insert(parts.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(from.tokens), tokens_.end());
+    for (const std::uint32_t t : std::span(tokens_).subspan(from.tokens)) parts.push_back(t | AutomatonCache::kOneToken);
     made.sets = static_cast<std::uint32_t>(parts.size()) - made.at;
     made.spans = static_cast<std::uint32_t>(spans_.size() - from.spans);
     for (std::size_t i = from.spans; i < spans_.size(); ++i) parts.insert(parts.end(), {spans_[i].begin, spans_[i].end});
@@ -178,7 +178,7 @@ bool MaskBuilder::apply_summary(Machine& machine, const Task& task) {
         std::uint32_t part = known->parts.at;
         for (const std::uint32_t end = part + known->parts.sets; part != end; ++part) {
             const std::uint32_t one = cache_->parts[part];
-            if (one & AutomatonCache::kOneToken) tokens_.push_back(one);
+            if (one & AutomatonCache::kOneToken) tokens_.push_back(one & ~AutomatonCache::kOneToken);
             else found_.push_back(TokenSetId{one});
         }
         for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({cache_->parts[part], cache_->parts[part + 1]});

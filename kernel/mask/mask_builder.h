@@ -122,7 +122,7 @@ private:
     std::vector<SummaryRecording> recordings_;  // the first `recording_count_` are in use, the innermost last
     std::size_t recording_count_ = 0;
     std::vector<TokenSetId> found_;
-    std::vector<std::uint32_t> tokens_;  // with `AutomatonCache::kOneToken`
+    std::vector<std::uint32_t> tokens_;  // of small sets
     std::vector<Span> spans_;
     std::unordered_map<TrieId, VisitedSet> visited_configs_;
     std::size_t task_count_ = 0;  // number of tasks of the mask

@@ -47,7 +47,7 @@ TrieId SuffixTries::keep(SuffixTrie made) {
     for (std::uint64_t word : made.trie.block()) h = mix(h, word);
     auto [first, last] = ids_.equal_range(h);
     for (; first != last; ++first)
-        if (const SuffixTrie& known = this->kept(first->second); known.tops == made.tops && known.trie == made.trie) return first->second;
+        if (const SuffixTrie& known = stored(first->second); known.tops == made.tops && known.trie == made.trie) return first->second;
     for (std::uint32_t top : made.tops) made.forest.parts.push_back({top, trie_.end[top], trie_.depth[top] - 1u});
     if (made.tops.empty()) made.forest.parts.push_back({1, made.trie.size(), 0});
     auto kept = std::make_unique<SuffixTrie>(std::move(made));
@@ -180,8 +180,8 @@ TrieId SuffixTries::of_alphabet(const ByteSet& bytes, std::uint32_t most) {
 bool SuffixTries::contains_any(TrieId id, const std::vector<std::uint32_t>& tokens) const {
     GUIDEWAY_DCHECK(std::ranges::is_sorted(tokens));
     if (id == kNoTrie || tokens.empty()) return false;
-    const auto& own = kept(id).trie.tokens;
-    return !kept(id).tops.empty() ||
+    const auto& own = stored(id).trie.tokens;
+    return !stored(id).tops.empty() ||
            std::any_of(own.begin(), own.end(), [&](std::uint32_t t) { return std::binary_search(tokens.begin(), tokens.end(), t); });
 }
 

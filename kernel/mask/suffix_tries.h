@@ -26,9 +26,9 @@ public:
         : trie_(trie), longest_(longest), fuel_(work), all_{&trie, {{1, trie.size(), 0}}} {}
 
     // Its nodes. The reference is valid until `sweep` or `clear`.
-    const TrieForest& forest(TrieId id) const { return id == kVocabularyTrie ? all_ : kept(id).forest; }
+    const TrieForest& forest(TrieId id) const { return id == kVocabularyTrie ? all_ : stored(id).forest; }
     // Bytes of its longest text.
-    std::uint32_t reach(TrieId id) const { return id == kVocabularyTrie ? longest_ : kept(id).reach; }
+    std::uint32_t reach(TrieId id) const { return id == kVocabularyTrie ? longest_ : stored(id).reach; }
     // The subtrees at these nodes of a trie, joined; kNoTrie if there are none. Sorts the nodes.
     TrieId after_exits(const TokenTrie& x, std::vector<std::uint32_t>& exits);
     // The id of a trie.
@@ -77,7 +77,7 @@ private:
 
     TrieId find_after_exits(const TokenTrie& x, const std::vector<std::uint32_t>& exits);
     TrieId keep(SuffixTrie made);
-    const SuffixTrie& kept(TrieId id) const {
+    const SuffixTrie& stored(TrieId id) const {
         GUIDEWAY_DCHECK(id != kVocabularyTrie && raw(id) <= kept_.size() && kept_[raw(id) - 1]);
         return *kept_[raw(id) - 1];
     }

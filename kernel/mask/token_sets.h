@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "guideway/base/bit_row.h"
 #include "guideway/base/byte_set.h"
 #include "guideway/base/dcheck.h"
 #include "guideway/base/intern_table.h"
@@ -27,7 +28,7 @@ struct TokenSet {
     std::span<const std::uint32_t> added() const { return std::span(data).subspan(cleared_count); }
     // For a list or a row.
     bool holds(std::uint32_t token) const {
-        return form == Form::dense ? data[token >> 5] >> (token & 31) & 1 : std::binary_search(data.begin(), data.end(), token);
+        return form == Form::dense ? has_bit(data, token) : std::binary_search(data.begin(), data.end(), token);
     }
 };
 

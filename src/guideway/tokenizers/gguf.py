@@ -17,10 +17,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guideway.errors import GuidewayError, InvalidFileError, InvalidTokenError, UnsupportedTokenizerError
+from guideway.errors import InvalidFileError, InvalidTokenError, UnsupportedTokenizerError
 from guideway.tokenizers.huggingface import MAX_TOKENS, byte_level, template_of, templates_of
 from guideway.tokenizers.special_tokens import by_custom
-from guideway.tokenizers.tokenizer import SpecialTokens, is_failure, split_at
+from guideway.tokenizers.tokenizer import SpecialTokens, package_errors, split_at
 from guideway.tokenizers.vocabulary import Vocabulary
 
 __all__ = ["Gguf", "of_path", "read_header"]
@@ -86,13 +86,8 @@ class Gguf:
         return [bos, *ids] if special and self.add_bos and bos is not None else ids
 
     def _ids(self, text: str) -> list[int]:
-        encoder = self._encoder
-        try:
-            found = encoder.encode(text, add_special_tokens=False)
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            raise InvalidTokenError(f"the text cannot be encoded: {error}") from error
+        with package_errors(InvalidTokenError, "the text cannot be encoded"):
+            found = self._encoder.encode(text, add_special_tokens=False)
         ids: list[int] = list(found.ids)
         if self.model == "t5" and self._byte_ids:
             pairs = zip(ids, found.offsets, strict=True)
@@ -150,14 +145,8 @@ class Gguf:
             UnsupportedTokenizerError: The pre-tokenizer or the normalizer is not supported.
             InvalidFileError: The tokens and merges do not match.
         """
-        try:
+        with package_errors(InvalidFileError, "the tokens and merges of the GGUF tokenizer are inconsistent"):
             return self._made()
-        except GuidewayError:
-            raise
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            raise InvalidFileError(f"the tokens and merges of the GGUF tokenizer are inconsistent: {error}") from error
 
     def _made(self) -> Any:
         from tokenizers import Regex, Tokenizer, models, pre_tokenizers

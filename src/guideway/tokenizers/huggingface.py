@@ -22,7 +22,7 @@ from guideway.errors import InvalidFileError, InvalidTokenError, UnsupportedToke
 from guideway.jsontext.tokens import is_deeper
 from guideway.tokenizers.kept import Same, Watch
 from guideway.tokenizers.special_tokens import by_custom, ids_of, named_in
-from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, is_failure
+from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, package_errors
 from guideway.tokenizers.vocabulary import Vocabulary
 
 __all__ = [
@@ -167,12 +167,8 @@ class HuggingFace:
         )
 
     def encode(self, text: str, *, special: bool) -> list[int]:
-        try:
+        with package_errors(InvalidTokenError, "the text cannot be encoded"):
             ids: list[int] = self.tokenizer.rust.encode(text, add_special_tokens=special).ids
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            raise InvalidTokenError(f"the text cannot be encoded: {error}") from error
         if special and ids and ids[-1] in self.specials.eos_ids and len(ids) > 1:
             ids.pop()  # a prompt is continued, so it must not end with the EOS that the tokenizer appends
         return ids
@@ -310,17 +306,11 @@ def of_file(file: Path) -> HuggingFace:
         InvalidFileError: One of the files cannot be read, or the file is not a tokenizer.
     """
     text = read_json(file)
-    try:
+    with package_errors(InvalidFileError, f"{file} is not a tokenizer"):
         largest = _largest_id(json.loads(text))
         if largest >= MAX_TOKENS:  # the package allocates memory for every lower id
             raise InvalidFileError(f"{file} has the token id {largest}; ids must be below {MAX_TOKENS}")
         private = Private.of_text(text)
-    except InvalidFileError:
-        raise
-    except BaseException as error:
-        if not is_failure(error):
-            raise
-        raise InvalidFileError(f"{file} is not a tokenizer: {error}") from error
     return HuggingFace(private, _beside(file.parent, private))
 
 

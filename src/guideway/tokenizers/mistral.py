@@ -12,7 +12,7 @@ from guideway.tokenizers import sentencepiece, tiktoken
 from guideway.tokenizers.huggingface import MAX_TOKENS
 from guideway.tokenizers.kept import Same, Watch
 from guideway.tokenizers.special_tokens import by_custom
-from guideway.tokenizers.tokenizer import TokenizerBackend, is_failure, library
+from guideway.tokenizers.tokenizer import TokenizerBackend, library, package_errors
 
 __all__ = ["backend_of", "of_path", "watch"]
 
@@ -98,13 +98,9 @@ def of_path(path: Path, specials: object) -> TokenizerBackend:
         raise InvalidFileError(
             f"{path}: default_num_special_tokens must be an integer from 0 to {MAX_TOKENS}, got {specials!r:.80}"
         )
-    try:
+    with package_errors(InvalidFileError, f"{path} is not a Tekken tokenizer"):
         made = tekken.Tekkenizer.from_file(path)
         ids = sorted(int(token["rank"]) for token in made._all_special_tokens)
-    except BaseException as error:
-        if not is_failure(error):
-            raise
-        raise InvalidFileError(f"{path} is not a Tekken tokenizer: {error}") from error
     if ids != list(range(len(ids))):
         raise InvalidFileError(f"{path}: the ranks of the special tokens must be 0 to {len(ids) - 1}, each once")
     backend = backend_of(made)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from guideway.errors import InvalidTokenError, MissingDependencyError, UnsupportedTokenizerError
+from guideway.errors import InvalidTokenError, UnsupportedTokenizerError
 from guideway.tokenizers.kept import Same, Watch
 from guideway.tokenizers.special_tokens import by_custom
-from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, is_failure, library
+from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, library, package_errors
 from guideway.tokenizers.vocabulary import Vocabulary
 
 __all__ = ["Ranks", "backend_of", "of_ranks", "watch"]
@@ -42,14 +42,8 @@ class Ranks:
         return tiktoken.Encoding("guideway", pat_str=self.pattern, mergeable_ranks=ranks, special_tokens={})
 
     def encode(self, text: str, *, special: bool) -> list[int]:
-        try:
+        with package_errors(InvalidTokenError, "the text cannot be encoded"):
             ids = [rank + self.offset for rank in self._encoding.encode_ordinary(text)]
-        except MissingDependencyError:
-            raise
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            raise InvalidTokenError(f"the text cannot be encoded: {error}") from error
         return [self.specials.bos_id, *ids] if special and self.specials.bos_id is not None else ids
 
     def spelled(self, token_id: int) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, NoReturn, Protocol
 
@@ -29,8 +30,8 @@ __all__ = [
     "Tokenizer",
     "TokenizerBackend",
     "find_backend",
-    "is_failure",
     "library",
+    "package_errors",
     "split_at",
     "watch_of",
 ]
@@ -458,12 +459,20 @@ def split_at(text: str, tokens: Iterable[str]) -> list[str]:
     return re.split("(" + "|".join(map(re.escape, longest_first)) + ")", text) if longest_first else [text]
 
 
-def is_failure(error: BaseException) -> bool:
-    """Return whether an exception is an error of a package.
+@contextmanager
+def package_errors(kind: type[GuidewayError], message: str) -> Iterator[None]:
+    """Raise errors of a package in the block as errors of the class `kind`, with `message` before their text.
 
     The packages `tokenizers` and `tiktoken` raise plain `Exception`, or a `PanicException`, which is not an `Exception`.
     """
-    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+    try:
+        yield
+    except GuidewayError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise kind(f"{message}: {error}") from error
 
 
 def library(name: str, what: str) -> Any:

@@ -114,6 +114,12 @@ def test_idle_sessions_are_closed(tiny: Model) -> None:
 def test_requests_that_wait_for_a_session_that_is_deleted(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"{server.url}/guideway/sessions/{post(server, 'sessions', prompt='a')['id']}"
     begun, ends = threading.Event(), threading.Event()
+    found: list[str] = []  # the name of the session, once for each look-up; a request then waits for the session's lock
+    get = SessionStore.get
+
+    def counted(store: SessionStore, key: str, name: str) -> Any:
+        found.append(name)
+        return get(store, key, name)
 
     def slow(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         begun.set()
@@ -121,16 +127,24 @@ def test_requests_that_wait_for_a_session_that_is_deleted(server: LiveServer, mo
         return {}
 
     monkeypatch.setitem(OPERATIONS, "infer", ((), slow))
+    monkeypatch.setattr(SessionStore, "get", counted)
+
+    async def until(count: int) -> None:
+        end = time.monotonic() + 30
+        while len(found) < count:
+            assert time.monotonic() < end
+            await asyncio.sleep(0.01)
 
     async def run() -> list[int]:
         async with httpx.AsyncClient(timeout=60) as client:
             first = asyncio.ensure_future(client.post(f"{url}/infer", json={}))
             assert await asyncio.to_thread(begun.wait, 30)
+            earlier = len(found)
             deleting = asyncio.ensure_future(client.delete(url))
-            await asyncio.sleep(0.1)
+            await until(earlier + 1)
             waiting = [asyncio.ensure_future(client.post(f"{url}/{one}", json={})) for one in ("feed", "fork", "save")]
             waiting.append(asyncio.ensure_future(client.delete(url)))
-            await asyncio.sleep(0.1)
+            await until(earlier + 1 + len(waiting))
             ends.set()
             return [one.status_code for one in await asyncio.gather(first, deleting, *waiting)]
 
