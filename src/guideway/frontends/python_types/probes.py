@@ -14,7 +14,7 @@ from typing import Any
 from guideway.errors import UnsupportedError
 from guideway.frontends.python_types.texts import FORMATS
 
-__all__ = ["accepts", "length_bound", "other_bound", "read_from_json", "special"]
+__all__ = ["accepts", "key_texts", "length_bound", "other_bound", "read_from_json", "special"]
 
 _OF_THE_MACHINE = "depends on the files of the machine, so it is not supported; use Path or str"
 _REFUSED = {
@@ -23,6 +23,7 @@ _REFUSED = {
     "PathType.validate_directory": f"a path that must be a directory {_OF_THE_MACHINE}",
     "PathType.validate_new": f"a path that must not exist {_OF_THE_MACHINE}",
     "PathType.validate_socket": f"a path that must be a socket {_OF_THE_MACHINE}",
+    "PaymentCardNumber.validate": "the check digit of a card number is not supported; use str, and check it in a validator",
     "import_string": "ImportString imports the text, so it is not supported; use str",
 }
 _BOUNDS = frozenset({"gt", "ge", "lt", "le", "multiple_of", "max_digits", "decimal_places"})
@@ -126,6 +127,29 @@ def read_from_json(schema: Any, value: object) -> bool:
     except (TypeError, ValueError, ValidationError):
         return False
     return True
+
+
+def key_texts(schema: Any) -> list[str]:
+    """Return the texts that Pydantic reads, as keys of a JSON object, as the values of a `Literal` or an `Enum`.
+
+    Args:
+        schema: The core schema of the keys.
+    """
+    from pydantic_core import SchemaValidator, ValidationError, core_schema
+
+    values = schema["expected"] if schema["type"] == "literal" else [member.value for member in schema["members"]]
+    validator = SchemaValidator(core_schema.dict_schema(schema))
+    found = []
+    for value in values:
+        if not isinstance(value, (str, int)) or isinstance(value, bool):  # a function's result has no keys for bool
+            continue
+        try:
+            text = str.__str__(value) if isinstance(value, str) else int.__repr__(value)
+            validator.validate_json(json.dumps({text: None}))
+            found.append(text)
+        except (ValueError, ValidationError):  # ValueError: a number with too many digits
+            continue
+    return list(dict.fromkeys(found))
 
 
 def accepts(schema: Any, value: object, definitions: list[Any], config: Any) -> bool:

@@ -11,7 +11,7 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import date, timedelta
 from decimal import Decimal
@@ -19,9 +19,17 @@ from typing import TYPE_CHECKING, Any
 
 from guideway.caching import cached
 from guideway.errors import InvalidConstraintError, UnsupportedError
+from guideway.frontends.python_types.core_schemas import OF_STRINGS, check_shared, check_strict, strict_of
 from guideway.frontends.python_types.json_strings import json_pattern
 from guideway.frontends.python_types.patterns import ecma_pattern
-from guideway.frontends.python_types.probes import accepts, length_bound, other_bound, read_from_json, special
+from guideway.frontends.python_types.probes import (
+    accepts,
+    key_texts,
+    length_bound,
+    other_bound,
+    read_from_json,
+    special,
+)
 from guideway.frontends.python_types.texts import (
     FORMATS,
     NOT_PYTHON,
@@ -49,15 +57,6 @@ SHORTEST_PLACES = 16
 It is larger if the bounds of the numbers have 16 or more digits after the point.
 """
 
-_OF_STRINGS = frozenset(
-    {"str_max_length", "str_min_length", "str_strip_whitespace", "str_to_lower", "str_to_upper", "regex_engine"}
-    | {"val_json_bytes"}
-)
-"""The names in a configuration that say which strings are allowed."""
-
-_NOT_IN_JSON = frozenset({"decimal", "date", "datetime", "time", "timedelta", "tuple", "set", "frozenset", "bytes"})
-"""The kinds of core schemas that in strict mode are read from JSON, but not from a str, number, list or dict."""
-
 _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
 _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
 
@@ -77,8 +76,6 @@ def schema_generator() -> type[GenerateJsonSchema]:
             """The core schemas that references refer to. Defaults are validated with them."""
             self.core_configs: list[Any] = []
             """The core configurations of the enclosing models, the innermost last."""
-            self.inside_functions = 0
-            """The number of enclosing functions that are given values of Python, not JSON."""
 
         @property
         def _json_bytes(self) -> str:
@@ -86,20 +83,6 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return getattr(self._config, "val_json_bytes", "utf8")
 
         def generate_inner(self, schema: Any) -> dict[str, Any]:
-            strict = schema.get("strict", (schema.get("config") or {}).get("strict", self._config.strict))
-            if self.inside_functions and strict and schema["type"] in _NOT_IN_JSON:
-                raise UnsupportedError(
-                    f"a strict {schema['type']} inside a type that Pydantic reads by a function, such as a defaultdict, is "
-                    "not supported; use a dict, or no strict mode"
-                )
-            is_function = schema["type"] in ("function-before", "function-wrap")
-            self.inside_functions += is_function
-            try:
-                return self._generate_inner(schema)
-            finally:
-                self.inside_functions -= is_function
-
-        def _generate_inner(self, schema: Any) -> dict[str, Any]:
             found = special(schema, self._json_bytes)
             if found is None and _is_strict_str(schema, self._config.strict):
                 found = super().generate_inner(schema)
@@ -131,7 +114,8 @@ def schema_generator() -> type[GenerateJsonSchema]:
             )
 
         def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
-            _check_shared(schema)
+            check_strict(schema, self._config.strict)
+            check_shared(schema)
             return _with_formats(super().generate(schema, mode))
 
         def definitions_schema(self, schema: Any) -> dict[str, Any]:
@@ -149,7 +133,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             """Use the configuration in a core schema, which a class without one has from the model around it."""
             given = schema.get("config") or {}
             return self._config_wrapper_stack.push(
-                {**self._config.config_dict, **{name: value for name, value in given.items() if name in _OF_STRINGS}}
+                {**self._config.config_dict, **{name: value for name, value in given.items() if name in OF_STRINGS}}
             )
 
         def dataclass_schema(self, schema: Any) -> dict[str, Any]:
@@ -382,45 +366,12 @@ def schema_generator() -> type[GenerateJsonSchema]:
     return Generator
 
 
-def _check_shared(schema: Any) -> None:
-    """Raise `UnsupportedError` if models configure strings, and a shared type with strings has no configuration.
-
-    Pydantic validates the strings of such a type, for example a recursive alias, with the configuration of the model
-    that it is reached from first. A class has its own configuration.
-    """
-    if schema["type"] != "definitions":
-        return
-    shared = [
-        one["ref"] for one in schema["definitions"] if any(part["type"] in ("str", "bytes") for part in _parts(one))
-    ]
-    configs = [part["config"] for part in _parts(schema, ()) if isinstance(part.get("config"), dict)]
-    if shared and any(_OF_STRINGS & config.keys() for config in configs):
-        raise UnsupportedError(
-            f"the type {shared[0].partition(':')[0]!r}, which is recursive or occurs several times, is not supported "
-            f"where a model has one of {', '.join(sorted(_OF_STRINGS))}; use a class in place of an alias or a NamedTuple"
-        )
-
-
-def _parts(schema: Any, classes: tuple[str, ...] = ("model", "dataclass", "typed-dict")) -> Iterator[dict[str, Any]]:
-    """Yield the core schemas in a core schema; those of `classes` are not entered."""
-    todo = [schema]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, dict):
-            if isinstance(one.get("type"), str):
-                yield one
-            if one.get("type") not in classes:
-                todo += one.values()
-        elif isinstance(one, (list, tuple)):
-            todo += one
-
-
 def _is_strict_str(schema: Any, strict: bool | None) -> bool:
     """Return whether Pydantic reads a type as a str because of strict mode. These types are IP addresses.
 
     `strict`: the configuration of the model.
     """
-    if schema["type"] != "lax-or-strict" or not schema.get("strict", strict):
+    if schema["type"] != "lax-or-strict" or not strict_of(schema, strict):
         return False
     inner = schema["strict_schema"]
     while inner is not None and inner["type"] != "str":
@@ -451,6 +402,11 @@ def _with_keys(keys: Any, schema: Any, made_by: Callable[[Any], dict[str, Any]])
         if keys.keys() - {"type", "metadata", "ref", "strict"}:
             raise UnsupportedError("int keys with bounds are not supported; use plain int, or a list of pairs")
         made["propertyNames"] = _INTEGER_KEY
+    if keys["type"] in ("literal", "enum"):
+        texts = key_texts(keys)
+        if not texts:
+            raise UnsupportedError("no dict key is read as a value of this Literal or Enum; use a list of pairs")
+        made["propertyNames"] = {"enum": texts}
     for pattern, values in made.pop("patternProperties", {}).items():
         made["additionalProperties"] = values
         made["propertyNames"] = {**made.get("propertyNames", {}), "pattern": pattern}
@@ -655,7 +611,8 @@ def _differ(schema: Any, definitions: list[Any], config: Any) -> bool:
         definitions: The core schemas that it may refer to.
         config: The configuration of the model.
     """
-    todo, numeric = [schema], set()  # `numeric`: whether numbers (False) and booleans (True) are read
+    todo = [schema]
+    numeric: set[bool] = set()  # whether numbers (False) and booleans (True) are read
     followed: set[str] = set()
     while todo:
         one = todo.pop()
@@ -676,6 +633,8 @@ def _differ(schema: Any, definitions: list[Any], config: Any) -> bool:
         elif kind == "str":
             if one.get("to_lower", config.str_to_lower) or one.get("to_upper", config.str_to_upper):
                 return False
+            if followed and one.get("strip_whitespace", config.str_strip_whitespace):
+                return False  # the schema of a definition does not have the configuration
         elif kind in ("int", "bool"):
             numeric.add(kind == "bool")
         elif kind not in ("none", "date"):

@@ -1,0 +1,200 @@
+"""Strict types after functions, and the configurations of shared types."""
+
+from __future__ import annotations
+
+import collections
+import enum
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Json,
+    JsonValue,
+    SecretBytes,
+    Strict,
+    StringConstraints,
+    TypeAdapter,
+    WrapValidator,
+    create_model,
+)
+from pydantic.types import PaymentCardNumber
+from typing_extensions import TypeAliasType
+
+from guideway.constraints import PythonType
+from guideway.errors import UnsupportedError
+from guideway.frontends.json_schema.report import draw_examples
+from guideway.grammar.recognizer import fits
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 20
+
+
+class Mixed(enum.Enum):
+    WORD = "w"
+    NUMBER = 3
+    FRACTION = 0.5
+
+
+class StrictDay(BaseModel):
+    model_config = ConfigDict(strict=True)
+    day: date | None = None
+
+
+Days = TypeAliasType("Days", "date | list[Days]")
+FUNCTIONS = [BeforeValidator(lambda value: value), WrapValidator(lambda value, handler: handler(value))]
+
+
+def after(function: Any, annotation: Any, *, shared: bool = False, strict: bool = True) -> Any:
+    """A model with a field that a function reads first; with `shared`, the type of the field occurs before it."""
+    fields: dict[str, Any] = {"first": (annotation, ...)} if shared else {}
+    return create_model(
+        "Whole", __config__=ConfigDict(strict=strict), **fields, x=(Annotated[annotation, function], ...)
+    )
+
+
+def check_drawn(annotation: Any) -> None:
+    source = PythonType(annotation)
+    for seed in range(3):
+        for text in draw_examples(source.grammar(), 8, seed):
+            source.parse(text)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=["before", "wrap"])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        *(Fraction, SecretBytes, bytes, date, Decimal, list[SecretBytes], int | Fraction, StrictDay, Days),
+        *(collections.deque[int], collections.OrderedDict[str, int], collections.Counter[str]),
+        *(dict[int, int], collections.defaultdict[int, int], dict[Level, int], dict[Mixed, int]),
+        *(Annotated[dict[int, int], Strict(False)], Annotated[collections.deque[int], Field(max_length=2)]),
+    ],
+    ids=str,
+)
+def test_strict_types_after_a_function_are_refused(annotation: Any, shared: bool, function: Any) -> None:
+    with pytest.raises(UnsupportedError, match="after a function") as refused:
+        PythonType(after(function, annotation, shared=shared))
+    assert refused.value.place in ("/x", "/x/day")
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=["before", "wrap"])
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        *(list[int], dict[str, int], dict[Literal[1, "a"], int], Json[tuple[int, int]], Json[dict[str, bool]], Level),
+        *(Annotated[Fraction, Strict(False)], Annotated[SecretBytes, Strict(False)], Annotated[date, Strict(False)]),
+        *(dict[Annotated[int, Strict(False)], int], collections.defaultdict[str, int]),
+    ],
+    ids=str,
+)
+def test_strict_types_after_a_function_that_are_read(annotation: Any, function: Any) -> None:
+    check_drawn(after(function, annotation))
+    check_drawn(after(function, annotation, shared=True))
+
+
+def test_types_after_a_function_without_strict_mode() -> None:
+    for annotation in (Fraction, SecretBytes, dict[int, int], collections.Counter[str], Days, dict[Level, int]):
+        check_drawn(after(FUNCTIONS[0], annotation, strict=False))
+
+
+def test_a_strict_default_dict_of_dates() -> None:
+    """Pydantic reads it from JSON before its function is called."""
+    days = collections.defaultdict[str, Annotated[date, Field(default_factory=date.today)]]
+    check_drawn(create_model("Whole", __config__=ConfigDict(strict=True), x=(days, ...)))
+
+
+def test_a_function_with_its_own_input_type() -> None:
+    function = BeforeValidator(date.fromisoformat, json_schema_input_type=Literal["2000-01-01", "2000-01-02"])
+    check_drawn(after(function, date))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "good", "bad"),
+    [
+        (dict[Level, int], ['{"1": 2}', '{"1": 2, "20": 3}', "{}"], ['{"2": 3}', '{"LOW": 1}']),
+        (dict[Mixed, int], ['{"w": 2}'], ['{"3": 1}', '{"0.5": 1}']),
+        (dict[Literal[1, "a"], int], ['{"a": 2}'], ['{"1": 1}', '{"": 1}']),
+    ],
+)
+def test_keys_of_enums_and_literals(annotation: Any, good: list[str], bad: list[str]) -> None:
+    source = PythonType(annotation)
+    for text in good:
+        assert fits(source.grammar(), text), text
+        source.parse(text)
+    assert [text for text in bad if fits(source.grammar(), text)] == []
+    with pytest.raises(UnsupportedError, match="no dict key is read"):
+        PythonType(dict[Literal[1, 2], int])
+
+
+def test_card_numbers_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="check digit"):
+        PythonType(PaymentCardNumber)
+
+
+Numbers = TypeAliasType("Numbers", "int | list[Numbers]")
+Words = TypeAliasType("Words", "str | list[Words]")
+Spaced = TypeAliasType("Spaced", "Annotated[str, Field(pattern='^ ?a$')] | list[Spaced]")
+Sets = TypeAliasType("Sets", "Annotated[set[str], Field(min_length=2)] | list[Sets]")
+Bytes = TypeAliasType("Bytes", "bytes | list[Bytes]")
+
+
+def holding(annotation: Any, **config: Any) -> Any:
+    return create_model("Holder", __config__=ConfigDict(**config), x=(annotation, ...), y=(list[annotation], []))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "config"),
+    [
+        *((JsonValue, {name: True}) for name in ("str_strip_whitespace", "str_to_lower", "str_to_upper")),
+        (JsonValue, {"regex_engine": "python-re"}),
+        (JsonValue, {"str_max_length": 3}),  # which Pydantic does not apply to it
+        (JsonValue, {"val_json_bytes": "base64"}),
+        (JsonValue, {"str_min_length": 0, "str_max_length": None, "str_strip_whitespace": False}),
+        (Numbers, {"str_max_length": 3, "str_strip_whitespace": True}),
+        (Words, {"str_strip_whitespace": True}),
+        (Spaced, {"str_to_lower": True}),
+    ],
+)
+def test_shared_types_that_a_configuration_does_not_narrow(annotation: Any, config: dict[str, Any]) -> None:
+    check_drawn(holding(annotation, **config))
+    spaced = holding(Words, str_strip_whitespace=True)
+    assert PythonType(spaced).parse('{"x": " a"}').x == TypeAdapter(spaced).validate_json('{"x": " a"}').x
+
+
+@pytest.mark.parametrize(
+    ("annotation", "config", "option"),
+    [
+        (Words, {"str_max_length": 3}, "str_max_length"),
+        (Words, {"str_min_length": 1}, "str_min_length"),
+        (Spaced, {"str_strip_whitespace": True}, "str_strip_whitespace"),
+        (Spaced, {"regex_engine": "python-re"}, "regex_engine"),
+        (Sets, {"str_to_lower": True}, "str_to_lower"),
+        (Bytes, {"val_json_bytes": "base64"}, "val_json_bytes"),
+    ],
+)
+def test_shared_types_that_a_configuration_narrows(annotation: Any, config: dict[str, Any], option: str) -> None:
+    with pytest.raises(UnsupportedError, match=f"a model has {option};"):
+        PythonType(holding(annotation, **config))
+
+
+def test_the_configuration_of_a_model_without_the_shared_type() -> None:
+    short = create_model("Short", __config__=ConfigDict(str_max_length=3), name=(str, ...))
+    check_drawn(create_model("Whole", short=(short, ...), x=(Words, ...), y=(Words, ...)))
+    with pytest.raises(UnsupportedError, match="str_max_length"):
+        PythonType(create_model("Whole", __config__=ConfigDict(str_max_length=3), z=(holding(Words), ...)))
+
+
+def test_items_that_stripping_makes_equal() -> None:
+    items = Annotated[set[Words], Field(min_length=2)]
+    with pytest.raises(UnsupportedError, match="min_length above 1"):
+        PythonType(holding(items, str_strip_whitespace=True))
+    check_drawn(Annotated[set[Annotated[str, StringConstraints(strip_whitespace=True)]], Field(min_length=2)])
