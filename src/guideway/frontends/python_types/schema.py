@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import sys
 import typing
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -58,6 +59,10 @@ It is larger if the bounds of the numbers have 16 or more digits after the point
 """
 
 _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
+_LARGEST = int(sys.float_info.max)
+_LARGE_DIGITS = 307
+"""Numbers with at most this number of digits are floats, also if they are rounded up to a number with one digit more."""
+
 _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
 
 
@@ -182,7 +187,13 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return _string(super().str_schema(whole), whole, engine == "python-re")
 
         def float_schema(self, schema: Any) -> dict[str, Any]:
-            return _exact_multiples(_rounded(super().float_schema(schema)))
+            lows, highs = [schema.get("ge"), schema.get("gt")], [schema.get("le"), schema.get("lt")]
+            if math.inf in lows or -math.inf in highs:  # Pydantic's schema leaves these bounds out
+                return {"not": {}}
+            made = super().float_schema(schema)
+            if not schema.get("allow_inf_nan", self._config.allow_inf_nan):
+                made = _finite(made)
+            return _exact_multiples(_rounded(made))
 
         def literal_schema(self, schema: Any) -> dict[str, Any]:
             """Return the schema without the values that Pydantic reads from no JSON text, such as bytes."""
@@ -429,10 +440,14 @@ def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
         if schema.get(name) is not None:
             made[keyword] = schema[name]
     digits, places = schema.get("max_digits"), schema.get("decimal_places")
+    made = _finite(made, digits or 0, decimal=True)
     known = [given for given in (digits, places) if given is not None]
-    made = _rounded(made, decimal=True, places=max(known, default=0), at_most=min(known, default=None))
+    if made["type"] == "number":
+        made = _rounded(made, decimal=True, places=max(known, default=0), at_most=min(known, default=None))
     if (kept := _places(made.get("multipleOf", 0))) > 0:
         made = _between(made, 10.0 ** (15 - kept))  # floats keep 15 digits
+    elif "multipleOf" in made and (made["type"] == "integer" or (digits or 0) > 27 or _beyond(made, 10**27)):
+        made = _between(made, 10**27 * int(made["multipleOf"]))  # Pydantic's quotients have at most 28 digits
     both: list[dict[str, Any]] = []
     if places is not None:
         both.append(_digits(places, None))
@@ -441,6 +456,37 @@ def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
         with_places = None if places is None else _digits(min(places, digits), max(digits - places, 0))
         both.append({"anyOf": ways} if with_places is None else with_places)
     return _limited(made, both)
+
+
+def _beyond(made: dict[str, Any], limit: int) -> bool:
+    """Return whether the schema of a number has a bound of at least this magnitude."""
+    bounds = [made.get(name, 0) for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")]
+    return any(bound == bound and math.inf > abs(bound) >= limit for bound in bounds)  # NaN is refused later
+
+
+def _finite(made: dict[str, Any], digits: int = 0, *, decimal: bool = False) -> dict[str, Any]:
+    """Return the schema of numbers, with bounds that exclude the texts of numbers beyond the largest float.
+
+    Texts have no more digits before the point than the bounds have, so numbers without such bounds are small enough.
+
+    Args:
+        made: The schema, with the bounds of the type.
+        digits: The maximum number of digits that the type allows; 0: any.
+        decimal: Whether Pydantic reads integers exactly, of any size.
+    """
+    if digits < _LARGE_DIGITS and not _beyond(made, 10**_LARGE_DIGITS):
+        return made
+    low = max((made[name] for name in ("minimum", "exclusiveMinimum") if name in made), default=None)
+    high = min((made[name] for name in ("maximum", "exclusiveMaximum") if name in made), default=None)
+    if (low is not None and low > _LARGEST) or (high is not None and high < -_LARGEST):
+        return {**made, "type": "integer"} if decimal else {"not": {}}
+    kept = {
+        name: value
+        for name, value in made.items()
+        if name not in ("exclusiveMinimum", "exclusiveMaximum") or abs(value) <= _LARGEST
+    }
+    least, most = -_LARGEST if low is None else max(low, -_LARGEST), _LARGEST if high is None else min(high, _LARGEST)
+    return {**kept, "minimum": least, "maximum": most}
 
 
 def _digits(places: int, whole: int | None) -> dict[str, Any]:
@@ -581,8 +627,8 @@ def _between(made: dict[str, Any], largest: float) -> dict[str, Any]:
     highs = [made[name] for name in ("maximum", "exclusiveMaximum") if name in made]
     if max(lows, default=0) >= largest or min(highs, default=0) <= -largest:
         raise UnsupportedError(
-            f"multiple_of={made['multipleOf']} with bounds beyond {largest:g} is not supported, because floats are not "
-            "exact there; use an int"
+            f"multiple_of={made['multipleOf']} with bounds beyond {Decimal(largest):.6g} is not supported, because Pydantic's "
+            "arithmetic is not exact there; use an int"
         )
     return _limited(made, [{"minimum": -largest, "maximum": largest}])
 

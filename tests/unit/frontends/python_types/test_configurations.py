@@ -1,9 +1,10 @@
-"""Strict types after functions, and the configurations of shared types."""
+"""Strict types after functions, the configurations of shared types, and numbers with bounds beyond the largest float."""
 
 from __future__ import annotations
 
 import collections
 import enum
+import sys
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -15,6 +16,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    FiniteFloat,
     Json,
     JsonValue,
     SecretBytes,
@@ -28,7 +30,7 @@ from pydantic.types import PaymentCardNumber
 from typing_extensions import TypeAliasType
 
 from guideway.constraints import PythonType
-from guideway.errors import UnsupportedError
+from guideway.errors import UnsatisfiableError, UnsupportedError
 from guideway.frontends.json_schema.report import draw_examples
 from guideway.grammar.recognizer import fits
 
@@ -198,3 +200,47 @@ def test_items_that_stripping_makes_equal() -> None:
     with pytest.raises(UnsupportedError, match="min_length above 1"):
         PythonType(holding(items, str_strip_whitespace=True))
     check_drawn(Annotated[set[Annotated[str, StringConstraints(strip_whitespace=True)]], Field(min_length=2)])
+
+
+LARGE = 10**400
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        *(Annotated[Decimal, Field(**{name: LARGE})] for name in ("ge", "gt", "le", "lt")),
+        *(Annotated[Decimal, Field(**{name: -LARGE})] for name in ("ge", "gt", "le", "lt")),
+        *(Annotated[Decimal, Field(ge=Decimal(LARGE))], Annotated[Decimal, Field(ge=-LARGE, le=LARGE)]),
+        *(Annotated[Decimal, Field(ge=10**308)], Annotated[Decimal, Field(max_digits=400)]),
+        *(Annotated[Decimal, Field(max_digits=40, multiple_of=7)], Annotated[Decimal, Field(le=LARGE, multiple_of=3)]),
+        *(Annotated[FiniteFloat, Field(ge=1e308)], Annotated[FiniteFloat, Field(le=-1e308)]),
+    ],
+    ids=str,
+)
+def test_bounds_of_numbers_beyond_the_largest_float(annotation: Any) -> None:
+    check_drawn(annotation)
+
+
+def test_texts_of_large_decimals() -> None:
+    source = PythonType(Annotated[Decimal, Field(ge=LARGE)])
+    assert fits(source.grammar(), str(LARGE))
+    assert source.parse(str(LARGE)) == LARGE
+    assert not fits(source.grammar(), f"{LARGE}.5")  # Pydantic reads it as an infinite float
+    below = PythonType(Annotated[Decimal, Field(le=LARGE)])
+    assert fits(below.grammar(), str(10**308))
+    assert not fits(below.grammar(), f"{int(sys.float_info.max) * 2}.5")
+
+
+@pytest.mark.parametrize("bound", [{"ge": float("inf")}, {"gt": float("inf")}, {"le": float("-inf")}])
+def test_infinite_bounds_of_floats(bound: dict[str, float]) -> None:
+    with pytest.raises(UnsatisfiableError):
+        draw_examples(PythonType(Annotated[float, Field(**bound)]).grammar(), 1)
+    check_drawn(Annotated[float, Field(ge=float("-inf"), le=float("inf"))])
+
+
+def test_large_multiples_of_decimals_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="not exact"):
+        PythonType(Annotated[Decimal, Field(ge=LARGE, multiple_of=10)])
+    assert PythonType(Annotated[Decimal, Field(ge=10**24, multiple_of=7)]).parse("7" * 27) == int("7" * 27)
+    with pytest.raises(UnsupportedError, match=r"e\+427 is not supported"):
+        PythonType(Annotated[Decimal, Field(ge=10**430, multiple_of=LARGE)])
