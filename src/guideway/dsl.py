@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.constraints.base import Constraint, either_of, one_after_the_other
 from guideway.constraints.coerce import source_of
 from guideway.constraints.format import Format
@@ -166,7 +167,7 @@ def _class(ranges: tuple[str, ...]) -> str:
         elif len(one) == 3 and one[1] == "-" and one[0] <= one[2]:
             written.append(f"{_escaped(one[0])}-{_escaped(one[2])}")
         else:
-            raise InvalidConstraintError(f"expected a character or a range such as 'a-z', got {one!r}")
+            raise InvalidConstraintError(f"expected a character or a range such as 'a-z', got {short_repr(one)}")
     if not written:
         raise InvalidConstraintError("expected at least one character or range, got none")
     return "".join(written)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, overload
 
+from guideway.arguments import short_repr
 from guideway.engines.base import StepEngine
 from guideway.errors import AuthenticationError, EngineError, MissingDependencyError, ModelNotFoundError, RemoteError
 from guideway.generation import Model
@@ -131,7 +132,7 @@ def _of_object(source: Any, tokenizer: object, context_size: int | None, wrong: 
     if wrap is None:
         raise TypeError(
             'name must be a str such as "tiny" or "hf:NAME", a model of transformers or mlx-lm, a llama_cpp.Llama or an'
-            f" onnxruntime.InferenceSession, got {source!r}"
+            f" onnxruntime.InferenceSession, got {short_repr(source)}"
         )
     if wrong:
         raise TypeError(f"{wrong[0]}= does not apply to a model object; set it where the object is made")

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.batch.fields import (
     SAMPLING,
     boolean_field,
@@ -71,12 +72,14 @@ def request_of(entry: object) -> BatchRequest:
             raise unknown_field(name, name, _LINE)
     if line.get("method") != "POST":
         raise InvalidRequestError(
-            f'"method" must be "POST", got {line.get("method")!r:.80}', "method", "invalid_method"
+            f'"method" must be "POST", got {short_repr(line.get("method"))}', "method", "invalid_method"
         )
     url = line.get("url")
     read = ENDPOINTS.get(url) if isinstance(url, str) else None
     if read is None:
-        raise InvalidRequestError(f'"url" must be one of {", ".join(ENDPOINTS)}, got {url!r:.80}', "url", "invalid_url")
+        raise InvalidRequestError(
+            f'"url" must be one of {", ".join(ENDPOINTS)}, got {short_repr(url)}', "url", "invalid_url"
+        )
     if not isinstance(line.get("body"), Mapping):
         raise InvalidRequestError('the line needs "body", an object', "body", "missing_parameter")
     return read(custom_id, _Body(line["body"]))
@@ -214,7 +217,7 @@ class _Body:
         named = [name for name, value in given.items() if value is not None]
         if len(named) != 1 or named[0] not in KINDS:
             raise InvalidRequestError(
-                f"'structured_outputs' must have one of {', '.join(KINDS)}, got {', '.join(named) or 'nothing'!r:.80}",
+                f"'structured_outputs' must have one of {', '.join(KINDS)}, got {short_repr(', '.join(named) or 'nothing')}",
                 "structured_outputs",
             )
         path = f"structured_outputs.{named[0]}"
@@ -271,7 +274,7 @@ def _format(given: Mapping[str, Any] | None, param: str, flat: bool) -> Any:
         return constraint_at(param, lambda: requested("structural_tag", text))
     if kind != "json_schema":
         raise InvalidRequestError(
-            f"{param + '.type'!r} must be text, json_object, json_schema or structural_tag, got {kind!r:.80}",
+            f"{param + '.type'!r} must be text, json_object, json_schema or structural_tag, got {short_repr(kind)}",
             f"{param}.type",
         )
     path = param if flat else f"{param}.json_schema"
@@ -383,7 +386,7 @@ def _responses(custom_id: str, body: _Body) -> BatchRequest:
     for number, one in enumerate(include):
         if one not in ("message.output_text.logprobs", "reasoning.encrypted_content"):
             raise InvalidRequestError(
-                f"'include' has {one!r:.80}, which this server does not have", f"include[{number}]"
+                f"'include' has {short_repr(one)}, which this server does not have", f"include[{number}]"
             )
     if top or "message.output_text.logprobs" in include:
         options["logprobs"] = top or 0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.constraints import Constraint, JsonSchema, PythonType
 from guideway.errors import InvalidTextError, MissingDependencyError
 from guideway.jsontext.encoder import write_json
@@ -202,7 +203,9 @@ def _text(value: str) -> str:
 def _int64(value: Any) -> int:
     number = int(value)
     if not -(2**63) <= number < 2**63:
-        raise InvalidTextError(f"the integer {number!r:.40} does not fit a column of 64 bits", text=str(value))
+        raise InvalidTextError(
+            f"the integer {short_repr(number, 40)} does not fit a column of 64 bits", text=str(value)
+        )
     return number
 
 
@@ -210,7 +213,7 @@ def _date(value: str) -> datetime.date:
     try:
         return datetime.date.fromisoformat(value)
     except ValueError as error:
-        raise InvalidTextError(f"the date {value!r:.40} does not fit a column: {error}", text=value) from None
+        raise InvalidTextError(f"the date {short_repr(value, 40)} does not fit a column: {error}", text=value) from None
 
 
 def _time(value: str) -> datetime.datetime:
@@ -222,4 +225,4 @@ def _time(value: str) -> datetime.datetime:
             text = f"{whole}.{rest[:digits][:6]:0<6}{rest[digits:]}"  # Python 3.10 reads only three or six digits
         return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(datetime.timezone.utc)
     except (ValueError, OverflowError) as error:
-        raise InvalidTextError(f"the time {value!r:.40} does not fit a column: {error}", text=value) from None
+        raise InvalidTextError(f"the time {short_repr(value, 40)} does not fit a column: {error}", text=value) from None

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from guideway._kernel import nests_deeper
+from guideway.arguments import short_repr
 from guideway.errors import InvalidRequestError
 
 __all__ = [
@@ -32,7 +33,7 @@ MAX_REPEATED_DEPTH = 256
 
 def invalid_field(param: str, expected: str, value: object) -> InvalidRequestError:
     """Return the error of a field with a wrong value. `expected`: a description of valid values."""
-    return InvalidRequestError(f"{param!r} must be {expected}, got {value!r:.80}", param, "invalid_type")
+    return InvalidRequestError(f"{param!r} must be {expected}, got {short_repr(value)}", param, "invalid_type")
 
 
 def check_repeated(value: Any, param: str) -> None:

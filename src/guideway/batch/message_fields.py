@@ -6,6 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.batch.fields import invalid_field, list_field, object_field, string_field
 from guideway.batch.requests import unknown_field
 from guideway.errors import InvalidRequestError
@@ -60,7 +61,7 @@ def _content(content: Any, place: str) -> str:
         kind = object_field(part, f"{place}[{number}]").get("type")
         if kind not in _TEXTS:
             raise InvalidRequestError(
-                f"content parts of the type {kind!r:.80} are not supported", f"{place}[{number}].type"
+                f"content parts of the type {short_repr(kind)} are not supported", f"{place}[{number}].type"
             )
         texts.append(string_field(part.get("text"), f"{place}[{number}].text"))
     return "\n".join(texts)
@@ -155,7 +156,7 @@ def messages_of_items(given: list[Any], param: str) -> list[dict[str, Any]]:
         elif kind == "reasoning":
             _add(made, {"role": "assistant", "content": "", "reasoning_content": _reasoning(item, place)})
         else:
-            raise InvalidRequestError(f"items of the type {kind!r:.80} are not supported", f"{place}.type")
+            raise InvalidRequestError(f"items of the type {short_repr(kind)} are not supported", f"{place}.type")
     if not made:
         raise invalid_field(param, "a list of items, not empty", given)
     return made

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import guideway
+from guideway.arguments import short_repr
 from guideway.batch.ids import seed_of
 from guideway.batch.requests import shared_constraint
 from guideway.batch.worker import constraint_of_row, fields_of, filled
@@ -66,7 +67,7 @@ def processor(
     """
     llm = _ray_llm()
     if on_error not in ("column", "raise"):
-        raise ValueError(f'on_error must be "column" or "raise", got {on_error!r}')
+        raise ValueError(f'on_error must be "column" or "raise", got {short_repr(on_error)}')
     if check:
         check_nodes()
     rows = RowRequests(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.batch.fields import COUNT, SAMPLING, boolean_field, check_repeated, integer_field
 from guideway.batch.ids import seed_of
 from guideway.caching import cached
@@ -86,7 +87,7 @@ def custom_id_of(entry: object) -> str:
         raise InvalidRequestError('the line needs "custom_id", a string', "custom_id", "missing_custom_id")
     if not isinstance(found, str) or not found or len(found) > MAX_ID:
         raise InvalidRequestError(
-            f'"custom_id" must be a string of 1 to {MAX_ID} characters, got {found!r:.80}',
+            f'"custom_id" must be a string of 1 to {MAX_ID} characters, got {short_repr(found)}',
             "custom_id",
             "invalid_custom_id",
         )
@@ -205,7 +206,7 @@ def _count(n: object) -> int | None:
     if n is None:
         return None
     if type(n) is not int or not 1 <= n <= 128:
-        raise InvalidRequestError(f'"n" must be an integer from 1 to 128, got {n!r:.80}', "n")
+        raise InvalidRequestError(f'"n" must be an integer from 1 to 128, got {short_repr(n)}', "n")
     return n
 
 
@@ -216,4 +217,4 @@ def unknown_field(name: str, param: str, known: Sequence[str]) -> InvalidRequest
     """
     close = difflib.get_close_matches(name, known, 1)
     meant = f"; did you mean {close[0]!r}?" if close else ""
-    return InvalidRequestError(f"unknown parameter {param!r:.120}{meant}", param[:200], "unknown_parameter")
+    return InvalidRequestError(f"unknown parameter {short_repr(param, 120)}{meant}", param[:200], "unknown_parameter")

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from guideway.arguments import integer
+from guideway.arguments import integer, short_repr
 from guideway.batch.answers import answer_line, error_line
 from guideway.batch.bodies import ENDPOINTS, request_of
 from guideway.batch.earlier import EarlierResults
@@ -198,7 +198,9 @@ def read_requests(
             if not seen.add(custom_id):
                 repeated, custom_id = custom_id, None
                 raise InvalidRequestError(
-                    f'an earlier request has the same "custom_id" {repeated!r:.80}', "custom_id", "duplicate_custom_id"
+                    f'an earlier request has the same "custom_id" {short_repr(repeated)}',
+                    "custom_id",
+                    "duplicate_custom_id",
                 )
             if earlier is not None and earlier.skips(custom_id, item):
                 continue

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.batch.requests import constraint_at, unknown_field
 from guideway.constraints import Lark, Regex, Tool
 from guideway.constraints.tools.text_input import TextInput
@@ -85,7 +86,7 @@ def _fields(one: Any, place: str, flat: bool) -> tuple[str, dict[str, Any], str]
     kind = one.get("type", "function")
     if kind not in ("function", "custom"):
         raise InvalidRequestError(
-            f"tools of the type {kind!r:.80} are not supported; types are function and custom", f"{place}.type"
+            f"tools of the type {short_repr(kind)} are not supported; types are function and custom", f"{place}.type"
         )
     fields: Any = one
     path = place
@@ -106,7 +107,7 @@ def _fields(one: Any, place: str, flat: bool) -> tuple[str, dict[str, Any], str]
             raise _wrong(f"{path}.{name}", "a string", value)
     if not NAME.fullmatch(fields["name"]):
         raise InvalidRequestError(
-            f"{path + '.name'!r} must match {NAME.pattern}, got {fields['name']!r:.80}", f"{path}.name"
+            f"{path + '.name'!r} must match {NAME.pattern}, got {short_repr(fields['name'])}", f"{path}.name"
         )
     return kind, {name: value for name, value in fields.items() if value is not None}, path
 
@@ -155,7 +156,7 @@ def _custom(fields: Mapping[str, Any], path: str) -> tuple[Tool, dict[str, Any]]
         description = f"{description}\nThe input fits this {syntax} grammar:\n{definition}".lstrip()
     elif kind != "text":
         raise InvalidRequestError(
-            f"{path + '.format.type'!r} must be text or grammar, got {kind!r:.80}", f"{path}.format.type"
+            f"{path + '.format.type'!r} must be text or grammar, got {short_repr(kind)}", f"{path}.format.type"
         )
     function = {"name": fields["name"], "description": description, "parameters": parameters}
     return tool, {"type": "function", "function": function}
@@ -191,7 +192,7 @@ def _choice(choice: Any, names: list[str], flat: bool) -> tuple[str, list[str]]:
     if kind in ("function", "custom"):
         return _named(choice, "tool_choice", names, flat), names
     raise InvalidRequestError(
-        f"'tool_choice.type' must be function, custom or allowed_tools, got {kind!r:.80}", "tool_choice.type"
+        f"'tool_choice.type' must be function, custom or allowed_tools, got {short_repr(kind)}", "tool_choice.type"
     )
 
 
@@ -205,10 +206,12 @@ def _named(one: Any, place: str, names: list[str], flat: bool) -> str:
     name = inner.get("name") if isinstance(inner, dict) else None
     if name not in names:
         raise InvalidRequestError(
-            f"{path + '.name'!r} must be one of {', '.join(names)}, got {name!r:.80}", f"{path}.name", "invalid_value"
+            f"{path + '.name'!r} must be one of {', '.join(names)}, got {short_repr(name)}",
+            f"{path}.name",
+            "invalid_value",
         )
     return str(name)
 
 
 def _wrong(param: str, expected: str, value: object) -> InvalidRequestError:
-    return InvalidRequestError(f"{param!r} must be {expected}, got {value!r:.80}", param, "invalid_type")
+    return InvalidRequestError(f"{param!r} must be {expected}, got {short_repr(value)}", param, "invalid_type")

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
 
+from guideway.arguments import short_repr
 from guideway.batch.columns import Column, column_of, pyarrow
 from guideway.batch.ids import seed_of
 from guideway.batch.requests import BatchRequest, shared_constraint
@@ -83,7 +84,7 @@ class Worker:
         **options: Any,
     ) -> None:
         if on_error not in ("column", "raise"):
-            raise ValueError(f'on_error must be "column" or "raise", got {on_error!r}')
+            raise ValueError(f'on_error must be "column" or "raise", got {short_repr(on_error)}')
         if not isinstance(model, str):
             raise TypeError(f'model must be the name of a model, such as "tiny", got {type(model).__name__}')
         check_names(options)
@@ -293,7 +294,9 @@ def fields_of(template: str) -> tuple[str, ...]:
         if name is None:
             continue
         if not name or form or conversion or any(sign in name for sign in ".[]"):
-            raise ValueError(f"a template may have only names of columns in braces, got {{{name}}} in {template!r:.80}")
+            raise ValueError(
+                f"a template may have only names of columns in braces, got {{{name}}} in {short_repr(template)}"
+            )
         found.append(name)
     return tuple(dict.fromkeys(found))
 

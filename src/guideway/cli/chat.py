@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from guideway.arguments import short_repr
 from guideway.cli.inputs import UsageError, load_type
 from guideway.cli.options import (
     ContextOption,
@@ -81,7 +82,7 @@ def _tool(name: str) -> Tool:
     if tool.function is None:
         raise UsageError(
             f"--tool {name} must be a Python function, or a Tool with a function, so that calls can be executed;"
-            f" got {thing!r}"
+            f" got {short_repr(thing)}"
         )
     return tool
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from guideway.arguments import short_repr
 from guideway.cli.inputs import UsageError
 from guideway.cli.options import load_any_model
 from guideway.remote import probe as probed
@@ -37,7 +38,7 @@ def probe(
         kind, name = "openai", model
     if kind not in ("openai", "anthropic", "google", "mistral"):
         raise UsageError(
-            f"probe measures endpoints: openai:NAME, anthropic:NAME, google:NAME or mistral:NAME, got {model!r}"
+            f"probe measures endpoints: openai:NAME, anthropic:NAME, google:NAME or mistral:NAME, got {short_repr(model)}"
         )
     with load_any_model(f"{kind}:{name}", base_url, dialect) as loaded:
         remote: Any = loaded

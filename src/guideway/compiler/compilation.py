@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from guideway import background, constraints, disk
 from guideway._kernel import Automaton, KernelVocabulary
+from guideway.arguments import short_repr
 from guideway.compiler.automaton_cache import cache as _automata
 from guideway.compiler.cache_keys import content_key, quick_key
 from guideway.compiler.limits import CompileLimits
@@ -69,7 +70,7 @@ def compile(
     table = getattr(vocabulary, "vocabulary", vocabulary)  # of a tokenizer or a model
     if not isinstance(table, Vocabulary):
         raise TypeError(
-            f"vocabulary must be a Vocabulary, a Tokenizer or a model, got {type(vocabulary).__name__}: {vocabulary!r}"
+            f"vocabulary must be a Vocabulary, a Tokenizer or a model, got {type(vocabulary).__name__}: {short_repr(vocabulary)}"
         )
     if limits is not None and limits != CompileLimits():
         return _from_source(constraint, table, table.kernel_within(limits.max_states, limits.max_work))

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from guideway.arguments import short_repr
 from guideway.constraints.captures import Captures, Reading, Rules, Shape, captures_of
 from guideway.constraints.embed import separated, term_of
 from guideway.constraints.known import in_library, shared
@@ -213,7 +214,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
         from guideway.constraints.exports import lark_of
 
         if dialect != "llguidance":
-            raise UnsupportedError(f"dialect must be 'llguidance', got {dialect!r}")
+            raise UnsupportedError(f"dialect must be 'llguidance', got {short_repr(dialect)}")
         return lark_of(self.grammar(), duplicate_keys)
 
     def to_regex(self, dialect: RegexDialect = "rust") -> str:
@@ -448,7 +449,7 @@ class _Other(Constraint[str]):
             self._part.parse(text)
         except InvalidTextError:
             return text
-        raise InvalidTextError(f"{text!r} matches {self._part!r}, which is excluded")
+        raise InvalidTextError(f"{short_repr(text)} matches {short_repr(self._part)}, which is excluded")
 
     def _content(self) -> object:
         return self._part
@@ -461,7 +462,7 @@ def _regular(source: Constraint[object], sign: str) -> Regular:
     language = source.regular()
     if language is None:
         raise UnsupportedError(
-            f"{sign} needs regular constraints (Regex, Choice, str and combinations of them), got {source!r}"
+            f"{sign} needs regular constraints (Regex, Choice, str and combinations of them), got {short_repr(source)}"
         )
     return language
 
@@ -474,14 +475,15 @@ class Repeated(Constraint[str]):
 
     def __init__(self, part: Constraint[object], least: int, most: int | None, separator: str) -> None:
         if not all(type(times) is int for times in (least, 0 if most is None else most)):
-            raise TypeError(f"repetition counts must be ints, got {least!r} and {most!r}")
+            raise TypeError(f"repetition counts must be ints, got {short_repr(least)} and {short_repr(most)}")
         if not isinstance(separator, str):
             raise TypeError(f"separator must be a str, got {type(separator).__name__}")
         if max(least, most or 0) > MAX_TIMES:
-            raise LimitExceededError(f"repetition counts must be at most {MAX_TIMES:,}, got {max(least, most or 0):,}")
+            found = short_repr(max(least, most or 0))
+            raise LimitExceededError(f"repetition counts must be at most {MAX_TIMES:,}, got {found}")
         if least < 0 or (most is not None and most < least):
             raise InvalidConstraintError(
-                f"repetition counts need 0 <= least <= most, got least={least} and most={most}"
+                f"repetition counts need 0 <= least <= most, got least={short_repr(least)} and most={short_repr(most)}"
             )
         self.part, self.least, self.most, self.separator = part, least, most, separator
         one = term_of(part)
@@ -520,7 +522,7 @@ class Captured(Constraint[T_co]):
             raise TypeError(f"name must be a str, got {type(name).__name__}")
         if not name.replace("-", "_").replace(".", "_").isidentifier():
             raise InvalidConstraintError(
-                f"capture name may have letters, digits, '_', '-' and '.' and no leading digit, got {name!r}"
+                f"capture name may have letters, digits, '_', '-' and '.' and no leading digit, got {short_repr(name)}"
             )
         self.part, self.name = part, name
         # the part without the `Captured` objects directly around it

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
 from guideway._kernel import Automaton, Matcher
+from guideway.arguments import short_repr
 from guideway.constraints.base import Constraint, Literal
 from guideway.constraints.json_schema import JsonSchema, refuse_wrapper
 from guideway.constraints.python_types import PythonType
@@ -50,7 +51,7 @@ def of(constraint: object) -> Constraint[Any]:
     if isinstance(constraint, Mapping):
         if constraint and not any(name in KEYWORDS or name in NOTES for name in constraint):
             refuse_wrapper(constraint)
-            raise InvalidConstraintError(f"{_shown(constraint)} has no JSON Schema keyword; {_hint(constraint)}")
+            raise InvalidConstraintError(f"{short_repr(constraint)} has no JSON Schema keyword; {_hint(constraint)}")
         return JsonSchema(constraint)
     if isinstance(constraint, re.Pattern):
         return Regex(constraint)
@@ -59,7 +60,7 @@ def of(constraint: object) -> Constraint[Any]:
             f"got a compiled {type(constraint).__name__}; pass the constraint that it was compiled from"
         )
     if constraint is None or isinstance(constraint, (str, bytes, int, float, list, tuple, set, frozenset, *_NO_TYPES)):
-        raise InvalidConstraintError(f"{_shown(constraint)} is not a constraint; {_hint(constraint)}")
+        raise InvalidConstraintError(f"{short_repr(constraint)} is not a constraint; {_hint(constraint)}")
     return PythonType(constraint)
 
 
@@ -70,7 +71,7 @@ def source_of(thing: object) -> Constraint[Any]:
 
 def _hint(value: object) -> str:
     """Return the end of an error message: what to pass in place of a value that is not a constraint."""
-    shown = _shown(value)
+    shown = short_repr(value)
     if isinstance(value, (list, tuple, set, frozenset)) and value and all(isinstance(one, str) for one in value):
         return f"for one of these texts, pass Choice({shown})"
     if (
@@ -89,8 +90,3 @@ def _hint(value: object) -> str:
     if isinstance(value, str):
         return f"for this text only, pass Choice([{shown}]); for a pattern, pass Regex({shown})"
     return "pass a constraint such as Regex(…), Choice([…]) or JsonSchema({…}), a schema as a dict, or a type"
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:80] + "…"

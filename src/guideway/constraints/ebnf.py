@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
+from guideway.arguments import short_repr
 from guideway.constraints.rules import RuleConstraint
 from guideway.errors import InvalidConstraintError
 from guideway.frontends.cfg.ebnf_iso import IsoReader
@@ -71,7 +72,7 @@ class Ebnf(RuleConstraint):
         parts: Mapping[str, object] | None = None,
     ) -> None:
         if form not in (None, "w3c", "iso"):
-            raise InvalidConstraintError(f"form must be 'w3c' or 'iso', got {form!r}")
+            raise InvalidConstraintError(f"form must be 'w3c' or 'iso', got {short_repr(form)}")
         if form is None and isinstance(text, str):
             form = "w3c" if "::=" in _without_quotes(text) else "iso"
         self.form = form

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from guideway.arguments import short_repr
 from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
 from guideway.grammar.derivatives import determinized, spelled_out
 from guideway.grammar.nodes import Grammar, Leaf
@@ -340,7 +341,7 @@ def regex_of(grammar: Grammar, dialect: RegexDialect) -> str:
         UnsatisfiableError: No text fits.
     """
     if dialect not in ("rust", "python", "ecma"):
-        raise UnsupportedError(f"dialect must be 'rust', 'python' or 'ecma', got {dialect!r}")
+        raise UnsupportedError(f"dialect must be 'rust', 'python' or 'ecma', got {short_repr(dialect)}")
     root = grammar.nodes[grammar.root]
     _refuse_empty(grammar)
     try:

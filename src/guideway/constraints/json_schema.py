@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.caching import cached_property
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Reading, values_of
@@ -253,7 +254,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     ) -> None:
         if unknown_keywords not in ("warn", "error", "ignore"):
             raise InvalidConstraintError(
-                f"unknown_keywords={unknown_keywords!r}: expected one of 'warn', 'error', 'ignore'"
+                f"unknown_keywords={short_repr(unknown_keywords)}: expected one of 'warn', 'error', 'ignore'"
             )
         self._document, self._named = _copied(schema)
         self._dialect = None if dialect is None else dialect_named(dialect)

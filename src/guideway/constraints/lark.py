@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
+from guideway.arguments import short_repr
 from guideway.constraints.captures import IGNORED, Rules
 from guideway.constraints.embed import term_of
 from guideway.constraints.rules import RuleConstraint, already_defined
@@ -64,7 +65,7 @@ class Lark(RuleConstraint):
         parts: Mapping[str, object] | None = None,
     ) -> None:
         if lexer not in ("dynamic_complete", "contextual"):
-            raise InvalidConstraintError(f"lexer must be 'dynamic_complete' or 'contextual', got {lexer!r}")
+            raise InvalidConstraintError(f"lexer must be 'dynamic_complete' or 'contextual', got {short_repr(lexer)}")
         self.lexer = lexer
         self.first = start
         super().__init__(text, start, parts)

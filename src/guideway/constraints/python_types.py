@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, is_typeddict
 
+from guideway.arguments import short_repr
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Reading
 from guideway.constraints.json_schema import JsonSchema
@@ -194,7 +195,7 @@ class PythonType(Constraint[T_co]):
         return bool(self._annotation == other._annotation)  # annotations need not be hashable
 
     def __repr__(self) -> str:
-        name = self._annotation.__name__ if isinstance(self._annotation, type) else repr(self._annotation)
+        name = self._annotation.__name__ if isinstance(self._annotation, type) else short_repr(self._annotation, 500)
         return f"PythonType({name})"
 
 
@@ -236,10 +237,11 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
         SchemaError,
         NameError,
         TypeError,
+        ValueError,
         AttributeError,
     ) as problem:
         raise InvalidConstraintError(
-            f"{annotation!r} is not a type that Pydantic can read from JSON: {_reason(problem)}"
+            f"{short_repr(annotation, 200)} is not a type that Pydantic can read from JSON: {_reason(problem)}"
         ) from problem
     except ImportError as problem:
         raise MissingDependencyError(f"the type needs a package that is not installed: {problem}") from problem

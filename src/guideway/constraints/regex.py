@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from guideway.arguments import short_repr
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Pattern
 from guideway.constraints.mismatch import does_not_fit
@@ -47,7 +48,7 @@ class Regex(Constraint[str]):
         if not isinstance(pattern, str):
             raise InvalidConstraintError(f"a pattern must be a str or a compiled pattern, got {type(pattern).__name__}")
         if dialect not in ("python", "ecma"):
-            raise InvalidConstraintError(f"dialect must be 'python' or 'ecma', got {dialect!r}")
+            raise InvalidConstraintError(f"dialect must be 'python' or 'ecma', got {short_repr(dialect)}")
         self.pattern = pattern
         self.dialect = dialect
         self.flags = _letters(flags, dialect)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from guideway.arguments import short_repr
 from guideway.caching import cached_property
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
@@ -44,7 +45,7 @@ def _checked(parts: object) -> Mapping[str, object]:
         if not isinstance(name, str):
             raise InvalidConstraintError(f"parts: names must be str, got {type(name).__name__}")
         if name.startswith("%"):
-            raise InvalidConstraintError(f"parts: {name!r:.80} cannot be a name in a grammar")
+            raise InvalidConstraintError(f"parts: {short_repr(name)} cannot be a name in a grammar")
     return parts
 
 

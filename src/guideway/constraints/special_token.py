@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from guideway.arguments import short_repr
 from guideway.constraints.base import Constraint, check_text
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.cfg import Concatenation, Term, Text
@@ -51,7 +52,7 @@ class SpecialToken(Constraint[str]):
     def parse(self, text: str) -> str:
         """Return the text if it is the name."""
         if text != self.name:
-            raise InvalidTextError(f"expected {self.name!r}, found {text!r}")
+            raise InvalidTextError(f"expected {self.name!r}, found {short_repr(text)}")
         return text
 
     def _content(self) -> object:

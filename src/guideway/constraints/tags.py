@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import tee
 from typing import Any, Generic, TypeVar, overload
 
+from guideway.arguments import short_repr
 from guideway.caching import cached_property
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
@@ -240,7 +241,7 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
                 known.add(state)
                 found.append((free, tagged))
                 open_choices.append(self._next(reader, after, len(found)))
-        raise InvalidTextError(f"the contents of the tags have no values in {text!r:.80}")
+        raise InvalidTextError(f"the contents of the tags have no values in {short_repr(text)}")
 
     def _counted(self, count: int) -> int:
         """Return the number of tags, but not more than what `least` and `most` distinguish."""

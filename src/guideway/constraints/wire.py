@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.constraints.base import _REDUCERS, Captured, Constraint, Literal, Repeated, _All, _Any, _Joined, _Other
 from guideway.constraints.choice import Choice
 from guideway.constraints.ebnf import Ebnf
@@ -98,11 +99,11 @@ def from_wire(document: Mapping[str, Any] | str | bytes, *, types: Consent = ())
     version = document.get("guideway")
     if type(version) is not int or version != VERSION:
         raise UnsupportedError(
-            f"expected a wire document of version {VERSION} ('guideway': {VERSION}), got {version!r:.80}"
+            f"expected a wire document of version {VERSION} ('guideway': {VERSION}), got {short_repr(version)}"
         )
     unknown = sorted(str(key) for key in document.keys() - {"guideway", "kind", "spec", "options", "parts", "digest"})
     if unknown:
-        raise InvalidConstraintError(f"a wire document has no member {unknown[0]!r:.80}")
+        raise InvalidConstraintError(f"a wire document has no member {short_repr(unknown[0])}")
     if "digest" in document and document["digest"] != wire_digest(document):
         raise InvalidConstraintError("the digest of the wire document does not match its content")
     parts = document.get("parts", [])
@@ -298,14 +299,14 @@ def _built(nodes: list[Any], type_of: Callable[[Any], Constraint[Any]]) -> Const
         if not isinstance(node, Mapping) or not isinstance(node.get("kind"), str) or "spec" not in node:
             raise InvalidConstraintError(f"{where} must be an object with 'kind' and 'spec'")
         if unknown := sorted(str(key) for key in node.keys() - {"kind", "spec", "options"}):
-            raise InvalidConstraintError(f"{where} has the unknown member {unknown[0]!r:.80}")
+            raise InvalidConstraintError(f"{where} has the unknown member {short_repr(unknown[0])}")
         options = node.get("options", {})
         if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
             raise InvalidConstraintError(f"'options' of {where} must be an object")
         reader = _READERS.get(node["kind"])
         if node["kind"] != "type" and reader is None:
             raise UnsupportedError(
-                f"{where} has the unknown kind {node['kind']!r:.80}; known are {', '.join(_READERS)}, type"
+                f"{where} has the unknown kind {short_repr(node['kind'])}; known are {', '.join(_READERS)}, type"
             )
         try:
             one = type_of(node["spec"]) if reader is None else reader(made, node["spec"], dict(options))
@@ -343,7 +344,7 @@ class _Parts:
     def __getitem__(self, number: object) -> Constraint[Any]:
         if type(number) is not int or not 0 <= number < len(self._made):
             raise InvalidConstraintError(
-                f"a reference to a part must be a number below {len(self._made)} here, got {number!r:.80}"
+                f"a reference to a part must be a number below {len(self._made)} here, got {short_repr(number)}"
             )
         self._size += self._sizes[number]
         if self._size > MAX_PARTS:
@@ -355,7 +356,7 @@ class _Parts:
 
 def _texts(given: Any) -> list[str]:
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        raise InvalidConstraintError(f"expected a list of strings, got {given!r:.80}")
+        raise InvalidConstraintError(f"expected a list of strings, got {short_repr(given)}")
     return given
 
 
@@ -363,10 +364,10 @@ def _known(options: dict[str, Any], **kinds: Any) -> dict[str, Any]:
     """Return the options. Raises `InvalidConstraintError` if a name is not in `kinds` or a value has another type."""
     for name, value in options.items():
         if name not in kinds:
-            raise InvalidConstraintError(f"unknown option {name!r:.80}; known are {', '.join(kinds) or 'none'}")
+            raise InvalidConstraintError(f"unknown option {short_repr(name)}; known are {', '.join(kinds) or 'none'}")
         kind = kinds[name]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind not in (bool, _FLAG)):
-            raise InvalidConstraintError(f"the option {name!r} has the wrong type: {value!r:.80}")
+            raise InvalidConstraintError(f"the option {name!r} has the wrong type: {short_repr(value)}")
     return options
 
 
@@ -379,7 +380,7 @@ def _combined(kind: type[Any]) -> Callable[[_Parts, Any, dict[str, Any]], Constr
     def build(parts: _Parts, spec: Any, options: dict[str, Any]) -> Constraint[Any]:
         _known(options)
         if not isinstance(spec, list) or not spec:
-            raise InvalidConstraintError(f"expected a list of numbers of parts, got {spec!r:.80}")
+            raise InvalidConstraintError(f"expected a list of numbers of parts, got {short_repr(spec)}")
         made: Constraint[Any] = kind(tuple(parts[one] for one in spec))
         return made
 
@@ -507,7 +508,9 @@ def _type_of(spec: Any, consent: Consent) -> Constraint[Any]:
         rebuilt(spec["type"], consent), {name: one for name, one in spec.items() if name in (*_STYLE, "verbatim")}
     )
     if made._json != plain:
-        raise InvalidConstraintError(f"{made!r} has another schema here than in the document; the type has changed")
+        raise InvalidConstraintError(
+            f"{short_repr(made)} has another schema here than in the document; the type has changed"
+        )
     return made.quoting(spec["source"]) if "source" in spec else made
 
 

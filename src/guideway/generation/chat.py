@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from guideway import constraints
-from guideway.arguments import integer
+from guideway.arguments import integer, short_repr
 from guideway.constraints import Constraint, Reasoning, ToolCalls
 from guideway.constraints.base import Literal as LiteralText
 from guideway.constraints.tools import Family, Reply, Tool, ToolCall
@@ -132,12 +132,12 @@ class Chat:
     ) -> None:
         if not isinstance(model, (ModelBase, GeneratingModel)):
             raise TypeError(
-                f"model must be a guideway.Model (from guideway.load), got {type(model).__name__} {model!r}"
+                f"model must be a guideway.Model (from guideway.load), got {type(model).__name__} {short_repr(model)}"
             )
         if system is not None and not isinstance(system, str):
             raise TypeError(f"system must be a str, got {type(system).__name__}")
         if tool_errors not in ("return", "raise"):
-            raise ValueError(f'tool_errors must be "return" or "raise", got {tool_errors!r}')
+            raise ValueError(f'tool_errors must be "return" or "raise", got {short_repr(tool_errors)}')
         self.model = model
         self._options = _checked_options(options)
         self._tool_errors = tool_errors
@@ -655,7 +655,7 @@ def _add_user(state: _ChatState, text: Content) -> None:
         raise TypeError(f"text must be a str or a list of parts, got {type(text).__name__}")
     for number, part in enumerate(text, 1) if isinstance(text, list) else ():
         if not isinstance(part, (str, Mapping)):
-            raise TypeError(f"part {number} of the text must be a dict or a str, got {part!r:.200}")
+            raise TypeError(f"part {number} of the text must be a dict or a str, got {short_repr(part, 200)}")
     state.messages.append({"role": "user", "content": text})
 
 
@@ -663,7 +663,9 @@ def _checked_messages(messages: Iterable[object]) -> list[dict[str, Any]]:
     found = []
     for number, message in enumerate(messages, 1):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
-            raise TypeError(f'message {number} must be a dict with "role" and "content", got {message!r:.200}')
+            raise TypeError(
+                f'message {number} must be a dict with "role" and "content", got {short_repr(message, 200)}'
+            )
         found.append(dict(message))
     return found
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from guideway import constraints
+from guideway.arguments import short_repr
 from guideway.constraints import JsonSchema, PythonType, Verbatim
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.generation.options import BaseOptions, Messages, Option, Options, check_model, check_names
@@ -95,23 +96,23 @@ class Extraction:
                 return replace(prompt, examples=self._examples(prompt.examples))
             if not callable(prompt) or isinstance(prompt, type):
                 raise TypeError(
-                    f"prompt must be an ExtractionPrompt or a function of a text and a schema, got {prompt!r}"
+                    f"prompt must be an ExtractionPrompt or a function of a text and a schema, got {short_repr(prompt)}"
                 )
             return cast(PromptFunction, prompt)
         for name in ("instructions", "system"):
             if parts[name] is not None and not isinstance(parts[name], str):
-                raise TypeError(f"{name} must be a str, got {parts[name]!r}")
+                raise TypeError(f"{name} must be a str, got {short_repr(parts[name])}")
         examples = self._examples(parts["examples"] or ())
         return ExtractionPrompt(parts["instructions"], examples, parts["system"])
 
     def _examples(self, given: object) -> tuple[tuple[str, str], ...]:
         """Return the examples with their records as JSON text. Each record must fit the constraint."""
         if not isinstance(given, (list, tuple)):
-            raise TypeError(f"examples must be a list of pairs (text, record), got {given!r}")
+            raise TypeError(f"examples must be a list of pairs (text, record), got {short_repr(given)}")
         made = []
         for number, one in enumerate(given, 1):
             if not isinstance(one, (list, tuple)) or len(one) != 2 or not isinstance(one[0], str):
-                raise TypeError(f"example {number} must be a pair of a text (str) and a record, got {one!r}")
+                raise TypeError(f"example {number} must be a pair of a text (str) and a record, got {short_repr(one)}")
             made.append((one[0], self._written(number, *one)))
         return tuple(made)
 
@@ -167,7 +168,7 @@ def texts_of(text: object) -> tuple[Sequence[str], bool]:
     if isinstance(text, str):
         return [text], True
     if not isinstance(text, (list, tuple)) or not all(isinstance(one, str) for one in text):
-        raise TypeError(f"text must be a str or a list of str, got {text!r}")
+        raise TypeError(f"text must be a str or a list of str, got {short_repr(text)}")
     return text, False
 
 
@@ -193,7 +194,7 @@ def _marked(source: Constraint[Any], verbatim: object) -> Constraint[Any]:
     if verbatim is False:
         return source
     if verbatim is not True and not isinstance(verbatim, Verbatim):
-        raise TypeError(f"verbatim must be a bool or a Verbatim, got {verbatim!r}")
+        raise TypeError(f"verbatim must be a bool or a Verbatim, got {short_repr(verbatim)}")
     if not isinstance(source, (JsonSchema, PythonType)):
         return source  # `_schema_of` raises the error
     return source.verbatim((Verbatim() if verbatim is True else verbatim).format)
@@ -217,4 +218,6 @@ def _schema_of(source: Constraint[Any]) -> Mapping[str, object]:
     schema = getattr(source, "schema", None)
     if isinstance(schema, Mapping):
         return schema
-    raise InvalidConstraintError(f"extract needs a type or a JsonSchema whose schema is an object, got {source!r}")
+    raise InvalidConstraintError(
+        f"extract needs a type or a JsonSchema whose schema is an object, got {short_repr(source)}"
+    )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 
-from guideway.arguments import integer
+from guideway.arguments import integer, short_repr
 from guideway.caching import cached
 from guideway.generation.scheduler import Limits
 from guideway.sampling import Sampler
@@ -298,9 +298,9 @@ class GenerationSettings:
             bool(options.get("return_kv_cache", False)),
         )
         if (wanted := options.get("on_truncation", "return")) not in ("return", "raise"):
-            raise ValueError(f'on_truncation must be "return" or "raise", got {wanted!r}')
+            raise ValueError(f'on_truncation must be "return" or "raise", got {short_repr(wanted)}')
         if (on_invalid := options.get("on_invalid", "raise")) not in ("raise", "retry", "return"):
-            raise ValueError(f'on_invalid must be "raise", "retry" or "return", got {on_invalid!r}')
+            raise ValueError(f'on_invalid must be "raise", "retry" or "return", got {short_repr(on_invalid)}')
         retries = integer("retries", options.get("retries", 0), 0)
         if on_invalid == "retry":
             retries = max(retries, 2)
@@ -329,7 +329,9 @@ class GenerationSettings:
 def check_model(model: object) -> None:
     """Raise `TypeError` for anything but a `ModelBase`, such as the name of a model."""
     if not isinstance(model, ModelBase):
-        raise TypeError(f"model must be a guideway.Model (from guideway.load), got {type(model).__name__} {model!r}")
+        raise TypeError(
+            f"model must be a guideway.Model (from guideway.load), got {type(model).__name__} {short_repr(model)}"
+        )
 
 
 def check_names(options: Mapping[str, object], more: Sequence[str] = ()) -> None:
@@ -367,7 +369,7 @@ def _sampler(options: Options, sampled: bool) -> Sampler:
     shortcuts = [name for name in SAMPLING[1:] if name in options]
     if given is not None:
         if not isinstance(given, Sampler):
-            raise TypeError(f"sampler must be a guideway.Sampler, got {given!r}")
+            raise TypeError(f"sampler must be a guideway.Sampler, got {short_repr(given)}")
         if shortcuts:
             raise ValueError(f"sampler= and {shortcuts[0]}= exclude each other: set {shortcuts[0]} in the Sampler")
         return given
@@ -397,7 +399,7 @@ def _limits(options: Options) -> Limits:
         raise ValueError(f"logprobs must be >= 0 (the number of alternatives), got {logprobs}")
     ask = options.get("stopping_criteria")
     if ask is not None and not callable(ask):
-        raise TypeError(f"stopping_criteria must be a function of the text, got {ask!r}")
+        raise TypeError(f"stopping_criteria must be a function of the text, got {short_repr(ask)}")
     return Limits(
         most,
         least,
@@ -417,7 +419,7 @@ def _template_options(options: Options) -> Mapping[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise TypeError(f"chat_template_kwargs must be a dict of names and values, got {given!r}")
+        raise TypeError(f"chat_template_kwargs must be a dict of names and values, got {short_repr(given)}")
     return given
 
 
@@ -429,13 +431,15 @@ def _ids(given: Iterable[int]) -> frozenset[int]:
     try:
         return frozenset(operator.index(one) for one in given)
     except TypeError:
-        raise TypeError(f"stop_token_ids must be token ids, got {given!r}") from None
+        raise TypeError(f"stop_token_ids must be token ids, got {short_repr(given)}") from None
 
 
 def _strings(given: object, name: str) -> tuple[str, ...]:
     strings: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     if not all(isinstance(one, str) for one in strings):
-        raise TypeError(f"{name} must be a string or strings, got {given!r}")
+        raise TypeError(f"{name} must be a string or strings, got {short_repr(given)}")
     if not all(strings) or any("\ud800" <= char <= "\udfff" for one in strings for char in one):
-        raise ValueError(f"{name} must be a string or strings, none of them empty or with a lone surrogate: {given!r}")
+        raise ValueError(
+            f"{name} must be a string or strings, none of them empty or with a lone surrogate: {short_repr(given)}"
+        )
     return tuple(strings)

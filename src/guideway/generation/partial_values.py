@@ -8,6 +8,7 @@ import re
 from contextlib import suppress
 from typing import Any, Protocol
 
+from guideway.arguments import short_repr
 from guideway.constraints import JsonSchema, Reasoning, ToolCalls
 from guideway.constraints.base import Constraint
 from guideway.constraints.python_types import PythonType, field_adapters
@@ -61,7 +62,7 @@ def progress_of(source: Constraint[Any] | None) -> GrowingValue:
     if isinstance(source, ToolCalls):
         return CallsProgress(source)
     raise InvalidConstraintError(
-        f"a stream of values needs a type, a JsonSchema, a Reasoning or ToolCalls, got {source!r}"
+        f"a stream of values needs a type, a JsonSchema, a Reasoning or ToolCalls, got {short_repr(source)}"
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from guideway import background, constraints
-from guideway.arguments import integer
+from guideway.arguments import integer, short_repr
 from guideway.compiler import compile
 from guideway.constraints import JsonSchema, PythonType, Regex
 from guideway.constraints.base import Literal
@@ -93,7 +93,9 @@ class GenerationRequest:
     ) -> None:
         check_names(options)
         if not isinstance(prompt, (str, list, tuple)):
-            raise TypeError(f"prompt must be a str, a list of messages (dict) or a list of token ids, got {prompt!r}")
+            raise TypeError(
+                f"prompt must be a str, a list of messages (dict) or a list of token ids, got {short_repr(prompt)}"
+            )
         if shared := [name for name in CALL_ONLY if name in options]:
             raise ValueError(f"{shared[0]} is an option of the whole call, not of one request")
         self.prompt = prompt
@@ -152,7 +154,7 @@ class Plan:
         self.automaton: Automaton | None = None
         self.limits = self.settings.limits
         if self.settings.distributions and not isinstance(self.source, (JsonSchema, PythonType)):
-            raise ValueError(f"distributions=True needs a type or a JsonSchema, got {self.source!r}")
+            raise ValueError(f"distributions=True needs a type or a JsonSchema, got {short_repr(self.source)}")
         if self.source is None:
             # With free text, the only constraint is that the output begins with the healed text. It need not be
             # completed.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
+from guideway.arguments import short_repr
 from guideway.constraints import JsonSchema, PythonType
 from guideway.errors import InvalidTextError
 from guideway.generation.fields import Field, OptionProbability, fields_of
@@ -195,9 +196,12 @@ class Generation(Generic[T_co]):
     cached_tokens: int = field(default=0, compare=False)
 
     def __repr__(self) -> str:
-        name, shown = ("text", repr(self.text)) if self.value is None else ("value", repr(self.value))
-        shown = shown if len(shown) <= MAX_SHOWN else shown[:MAX_SHOWN] + "…"
-        parts = [f"{name}={shown}", f"{len(self.tokens)} tokens", f"finish_reason={self.finish_reason!r}"]
+        name, value = ("text", self.text) if self.value is None else ("value", self.value)
+        parts = [
+            f"{name}={short_repr(value, MAX_SHOWN)}",
+            f"{len(self.tokens)} tokens",
+            f"finish_reason={self.finish_reason!r}",
+        ]
         if self.truncation is not None:
             parts.append(f"truncation={self.truncation.kind!r}")
         return f"Generation({', '.join(parts)})"

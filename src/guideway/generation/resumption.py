@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from guideway.arguments import integer
+from guideway.arguments import integer, short_repr
 from guideway.errors import ContextOverflowError
 from guideway.generation.options import BATCH, Options, check_names, with_options
 from guideway.generation.plan import Job, Plan
@@ -44,7 +44,7 @@ def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options])
         GuidewayError: As in `generate`.
     """
     if not isinstance(state, GenerationState):
-        raise TypeError(f"state must be a GenerationState (Generation.state or Stream.states), got {state!r}")
+        raise TypeError(f"state must be a GenerationState (Generation.state or Stream.states), got {short_repr(state)}")
     plan, row = _resumed(model, state, {"seed": state.seed, **options})
     decode([row])
     return plan.result(row)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from guideway.arguments import short_repr
 from guideway.compiler import compile
 from guideway.constraints import PythonType
 from guideway.errors import (
@@ -126,7 +127,7 @@ def final_error(found: Generation[Any], error: InvalidTextError, rejected: list[
         made.value = last.value
         made.attempts = (*rejected, last) if last not in rejected else tuple(rejected)
         if len(made.attempts) > 1:
-            tried = ", ".join(repr(one.value) for one in made.attempts[:8])
+            tried = ", ".join(short_repr(one.value) for one in made.attempts[:8])
             made.args = (f"after {len(made.attempts)} attempts ({tried}): {error}",)
     return made
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from guideway.arguments import integer
+from guideway.arguments import integer, short_repr
 from guideway.generation.options import BATCH, Prompt, Prompts
 from guideway.generation.plan import Plan, is_many
 from guideway.generation.protocol import AnyModel, as_model_base, dispatched
@@ -109,7 +109,7 @@ def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = F
 def _spelled(model: ModelBase, options: Sequence[str], end: bool) -> list[tuple[int, ...]]:
     given: object = options
     if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in given):
-        raise TypeError(f"options must be a list of strings, got {options!r}")
+        raise TypeError(f"options must be a list of strings, got {short_repr(options)}")
     if not options:
         raise ValueError("options must have at least one item")
     if len(set(options)) < len(options) or not all(options):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway import masks
+from guideway.arguments import short_repr
 from guideway.errors import BudgetTooSmallError
 from guideway.generation.options import Options, Prompt, check_names, with_options
 from guideway.generation.plan import Plan
@@ -129,7 +130,7 @@ def smc(
     if particles < 1 or not 0 <= resample_below <= 1:
         raise ValueError(f"particles must be >= 1 and resample_below 0 to 1, got {particles} and {resample_below}")
     if proposal not in ("mask", "rejection"):
-        raise ValueError(f"proposal must be 'mask' or 'rejection', got {proposal!r}")
+        raise ValueError(f"proposal must be 'mask' or 'rejection', got {short_repr(proposal)}")
     temperature = options.get("temperature")
     temperature = 1.0 if temperature is None else temperature
     if not temperature > 0:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol, cast
 
+from guideway.arguments import short_repr
 from guideway.engines.base import VerifyingEngine
 from guideway.errors import GuidewayError
 from guideway.sessions import ModelBase, Session, infer_all
@@ -117,7 +118,7 @@ class AssistantDrafter:
 def check_assistant(model: ModelBase, assistant: object) -> None:
     """Raise `TypeError` or `ValueError` for an assistant that cannot propose tokens of a model."""
     if not isinstance(assistant, ModelBase):
-        raise TypeError(f"assistant_model must be a guideway.Model, got {assistant!r}")
+        raise TypeError(f"assistant_model must be a guideway.Model, got {short_repr(assistant)}")
     if assistant.vocabulary != model.vocabulary:
         raise ValueError(
             f"assistant_model must have the vocabulary of {model.name}, got another one ({assistant.name})"

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from guideway import loading
-from guideway.arguments import integer
+from guideway.arguments import integer, short_repr
 from guideway.errors import EngineError, LeaseTimeoutError
 from guideway.generation import Model
 from guideway.pool.parking import PooledSession
@@ -260,7 +260,7 @@ class Pool:
         if not isinstance(made.source, str) and not callable(made.source):
             raise TypeError(
                 f"the model {name!r} must be a name for guideway.load, a ModelSpec or a function that returns a model,"
-                f" got {made.source!r}"
+                f" got {short_repr(made.source)}"
             )
         size = (
             parse_bytes(made.bytes, "bytes")
@@ -574,7 +574,7 @@ def _loaded(spec: ModelSpec) -> tuple[AnyModel, int | None]:
     else:
         model = spec.load(source, **spec.options)
     if not isinstance(model, (Model, RemoteModel)):
-        raise EngineError(f"the function {source!r} must return a guideway.Model, got {model!r}")
+        raise EngineError(f"the function {short_repr(source)} must return a guideway.Model, got {short_repr(model)}")
     if spec.bytes is not None or not isinstance(model, ModelBase):
         return model, None
     own: int | None = getattr(model.engine, "memory_bytes", None)  # engines on a device report it
@@ -586,5 +586,5 @@ def _loaded(spec: ModelSpec) -> tuple[AnyModel, int | None]:
 
 def _seconds(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise ValueError(f"{name} must be a number of seconds that is not negative, got {value!r}")
+        raise ValueError(f"{name} must be a number of seconds that is not negative, got {short_repr(value)}")
     return float(value)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from guideway import loading
+from guideway.arguments import short_repr
 from guideway.sessions.prefix_cache import PREFIX_BYTES
 
 __all__ = ["estimated_bytes", "parse_bytes", "resident_bytes", "weight_bytes"]
@@ -31,7 +32,9 @@ def parse_bytes(size: str | int, name: str = "budget") -> int:
     match = _SIZE.fullmatch(size) if isinstance(size, str) else None
     found = int(float(match[1]) * _UNITS[(match[2] or "").upper()]) if match else 0
     if found <= 0:
-        raise ValueError(f'{name} must be a number of bytes such as "24GB", "16GiB" or 8_000_000_000, got {size!r}')
+        raise ValueError(
+            f'{name} must be a number of bytes such as "24GB", "16GiB" or 8_000_000_000, got {short_repr(size)}'
+        )
     return found
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 from guideway import constraints
-from guideway.arguments import integer
+from guideway.arguments import integer, short_repr
 from guideway.constraints import Constraint
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.generation.chat import chat
@@ -499,7 +499,7 @@ def _sampling(options: Mapping[str, Any]) -> tuple[float | None, float | None]:
     if sampler is None:
         return options.get("temperature"), options.get("top_p")
     if not isinstance(sampler, Sampler):
-        raise TypeError(f"sampler must be a guideway.Sampler, got {sampler!r}")
+        raise TypeError(f"sampler must be a guideway.Sampler, got {short_repr(sampler)}")
     for name in ("temperature", "top_p"):
         if options.get(name) is not None:
             raise ValueError(f"sampler= and {name}= exclude each other: set {name} in the Sampler")
@@ -616,10 +616,12 @@ def remote(
     if max_cost is not None and prices is None:
         raise ValueError("max_cost needs prices")
     if max_tokens not in ("fixed", "double"):
-        raise ValueError(f"max_tokens must be 'fixed' or 'double' here, and a number in a call, got {max_tokens!r}")
+        raise ValueError(
+            f"max_tokens must be 'fixed' or 'double' here, and a number in a call, got {short_repr(max_tokens)}"
+        )
     check_require(require)
     if timeout is not None and not timeout > 0:
-        raise ValueError(f"timeout must be a positive number of seconds or None, got {timeout!r}")
+        raise ValueError(f"timeout must be a positive number of seconds or None, got {short_repr(timeout)}")
     adapter = adapter_for(client, name, api)
     given = capabilities(dialect or guessed_dialect(adapter.base_url, adapter.default_dialect))
     settings = FailureSettings(

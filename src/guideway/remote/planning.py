@@ -7,6 +7,7 @@ A plan uses the first route with the guarantee "exact" or "checked" or, if "exac
 from __future__ import annotations
 
 from guideway import constraints
+from guideway.arguments import short_repr
 from guideway.errors import ConstraintError, LimitExceededError, UnsupportedError
 from guideway.grammar.work import BoundedWork
 from guideway.remote.capabilities import Capabilities
@@ -28,7 +29,7 @@ ROUTE_WORK = PLAN_WORK // 5
 def check_require(require: object) -> None:
     """Raise `ValueError` if a value is not one of the words of `Require`."""
     if require not in _NEEDED:
-        raise ValueError(f"require must be 'exact', 'checked', 'narrowed' or 'any', got {require!r}")
+        raise ValueError(f"require must be 'exact', 'checked', 'narrowed' or 'any', got {short_repr(require)}")
 
 
 def make_plan(

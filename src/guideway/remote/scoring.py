@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.errors import RemoteError, UnsupportedError
 from guideway.generation.scoring import Score
 from guideway.remote.adapters import Adapter, Request
@@ -50,7 +51,7 @@ def remote_scores(
     """
     given: object = options
     if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in given):
-        raise TypeError(f"options must be a list of strings, got {options!r}")
+        raise TypeError(f"options must be a list of strings, got {short_repr(options)}")
     if not options or len(set(options)) < len(options) or not all(options):
         raise ValueError("options must be one or more non-empty strings, all different")
     if not kind:
@@ -80,7 +81,7 @@ def _usage(answer: Any) -> Usage:
 def _number(value: Any, provider: str) -> float:
     if is_logprob(value):
         return float(value)
-    raise RemoteError(f"{provider} gave {str(value)[:40]!r} as a log-probability", provider=provider)
+    raise RemoteError(f"{provider} gave {short_repr(value, 40)} as a log-probability", provider=provider)
 
 
 def _of_first_token(answer: Any, options: Sequence[str], provider: str) -> list[float]:

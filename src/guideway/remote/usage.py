@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.errors import RateLimitError
 
 __all__ = ["Prices", "RateLimit", "Usage"]
@@ -85,7 +86,7 @@ class RateLimit:
     ) -> None:
         for name, value in (("requests", requests), ("tokens", tokens), ("max_concurrency", max_concurrency)):
             if value is not None and (type(value) is not int or value < 1):
-                raise ValueError(f"{name} must be a positive int or None, got {value!r}")
+                raise ValueError(f"{name} must be a positive int or None, got {short_repr(value)}")
         self.requests, self.tokens, self.max_concurrency = requests, tokens, max_concurrency
         self.max_wait = max_wait
         self._lock = threading.Lock()

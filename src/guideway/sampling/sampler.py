@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from guideway.arguments import short_repr
 from guideway.sampling.mirostat import Mirostat
 from guideway.sampling.repeats import Dry
 
@@ -194,7 +195,7 @@ class Sampler:
         for name, (fits, meaning) in _RANGES.items():
             value = getattr(self, name)
             if not isinstance(value, (int, float, np.number)):
-                raise TypeError(f"{name} must be a number, got {value!r}")
+                raise TypeError(f"{name} must be a number, got {short_repr(value)}")
             if not (math.isfinite(value) and fits(value)):
                 raise ValueError(f"{name} must be {meaning}, got {value}")
         for name in ("top_k", "penalty_window"):
@@ -210,14 +211,14 @@ class Sampler:
     def _check_order(self) -> None:
         named = [stage for stage in self.order if isinstance(stage, str)]
         if unknown := [name for name in named if name not in ORDER]:
-            raise ValueError(f"order: unknown stage {unknown[0]!r}; known stages: {', '.join(ORDER)}")
+            raise ValueError(f"order: unknown stage {short_repr(unknown[0])}; known stages: {', '.join(ORDER)}")
         if twice := [name for name in named if named.count(name) > 1]:
             raise ValueError(f"order: the stage {twice[0]} occurs twice")
         if lost := [name for name in ORDER if self._is_on(name) and name not in named]:
             raise ValueError(f"order: the stage {lost[0]} is on but missing from the order")
         for stage in self.order:
             if not isinstance(stage, str) and not callable(stage):
-                raise TypeError(f"order: a stage must be a name or a callable, got {stage!r}")
+                raise TypeError(f"order: a stage must be a name or a callable, got {short_repr(stage)}")
         if self.mirostat and self.order[-1] != "mirostat":
             raise ValueError("order: mirostat must be the last stage")
 

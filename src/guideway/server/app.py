@@ -18,6 +18,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import guideway
+from guideway.arguments import short_repr
 from guideway.server import batches, files, inspection, responses, session_routes
 from guideway.server.compaction import CompactionEndpoint
 from guideway.server.errors import HttpError, error_response
@@ -304,12 +305,14 @@ class _LoopbackOnly:
             host = Request(scope).headers.get("host", "")
             name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
             if name.strip("[]").lower() not in _LOOPBACK:
-                message = f"the host name {name!r:.80} is not that of this machine; set API keys to serve other hosts"
+                message = (
+                    f"the host name {short_repr(name)} is not that of this machine; set API keys to serve other hosts"
+                )
                 await error_response(HttpError(403, message, code="forbidden_host"))(scope, receive, send)
                 return
             origin = Request(scope).headers.get("origin")
             if origin is not None and not self._is_allowed(origin):
-                message = f"pages of {origin!r:.80} may not use this server; --cors-origin permits them"
+                message = f"pages of {short_repr(origin)} may not use this server; --cors-origin permits them"
                 await error_response(HttpError(403, message, code="forbidden_origin"))(scope, receive, send)
                 return
         await self._app(scope, receive, send)

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from guideway import background
+from guideway.arguments import short_repr
 from guideway.batch.answers import answer_line, error_line
 from guideway.batch.bodies import ENDPOINTS, request_of
 from guideway.batch.files import items_of
@@ -124,7 +125,7 @@ class BatchStore:
         """Return a batch by its id. Raises `HttpError` (404) if the key `key` has no such batch."""
         found = self._batches.get(name)
         if found is None or found.key != key:
-            raise HttpError(404, f"there is no batch {name!r:.80}", code="not_found", param="batch_id")
+            raise HttpError(404, f"there is no batch {short_repr(name)}", code="not_found", param="batch_id")
         return found
 
     def of_key(self, key: str) -> list[RunningBatch]:
@@ -151,7 +152,9 @@ async def create(state: ServerState, store: BatchStore, request: Request, key: s
             raise unknown_field(name, name, _FIELDS)
     endpoint = body.get("endpoint")
     if not isinstance(endpoint, str) or endpoint not in ENDPOINTS:
-        raise InvalidRequestError(f"'endpoint' must be one of {', '.join(ENDPOINTS)}, got {endpoint!r:.80}", "endpoint")
+        raise InvalidRequestError(
+            f"'endpoint' must be one of {', '.join(ENDPOINTS)}, got {short_repr(endpoint)}", "endpoint"
+        )
     if body.get("completion_window", "24h") != "24h":
         raise InvalidRequestError("'completion_window' must be 24h", "completion_window")
     source = store.files.get(key, body.get("input_file_id"), "input_file_id")

@@ -8,6 +8,7 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope
 
 from guideway import background
+from guideway.arguments import short_repr
 from guideway.batch.reading import strict_loads
 from guideway.errors import InvalidRequestError
 from guideway.jsontext.tokens import is_deeper
@@ -61,7 +62,7 @@ async def read_json_and_size(scope: Scope, receive: Receive, settings: ServerSet
     if kind != "application/json":
         raise HttpError(
             415,
-            f"the content type must be application/json, got {kind or 'none'!r:.80}; send the header"
+            f"the content type must be application/json, got {short_repr(kind or 'none')}; send the header"
             " 'Content-Type: application/json'",
             code="unsupported_media_type",
         )

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.batch.answer_parts import identifier, reply_text
 from guideway.batch.message_fields import compaction_item
 from guideway.batch.requests import BatchRequest, unknown_field
@@ -55,7 +56,7 @@ def prepare_compaction(
         items = [{"role": "user", "content": items}]
     if not isinstance(items, list):
         raise InvalidRequestError(
-            f"'input' must be a text or a list of items, got {items!r:.80}", "input", "invalid_type"
+            f"'input' must be a text or a list of items, got {short_repr(items)}", "input", "invalid_type"
         )
     given["input"] = [*items, {"role": "user", "content": _ASK}]
     options = {"max_output_tokens": SUMMARY_TOKENS, "temperature": 0, "store": False}

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from guideway import background
+from guideway.arguments import short_repr
 from guideway.errors import InvalidRequestError
 from guideway.server.errors import HttpError
 from guideway.server.state import ServerState
@@ -102,7 +103,7 @@ class FileStore:
         """
         found = self._files.get(name) if isinstance(name, str) else None
         if found is None or found.key != key:
-            raise HttpError(404, f"there is no file {name!r:.80}", code="not_found", param=param)
+            raise HttpError(404, f"there is no file {short_repr(name)}", code="not_found", param=param)
         return found
 
     def of_key(self, key: str) -> list[StoredFile]:
@@ -134,11 +135,11 @@ async def create(state: ServerState, store: FileStore, request: Request, key: st
         given, purpose = form.get("file"), form.get("purpose")
         for name in form:
             if name not in ("file", "purpose") and not name.startswith("expires_after"):
-                raise InvalidRequestError(f"unknown parameter {name!r:.80}", name[:80], "unknown_parameter")
+                raise InvalidRequestError(f"unknown parameter {short_repr(name)}", name[:80], "unknown_parameter")
         if not isinstance(given, UploadFile):
             raise InvalidRequestError("the form needs 'file'", "file", "missing_parameter")
         if purpose != "batch":
-            raise InvalidRequestError(f"'purpose' must be batch, got {purpose!r:.80}", "purpose", "invalid_value")
+            raise InvalidRequestError(f"'purpose' must be batch, got {short_repr(purpose)}", "purpose", "invalid_value")
         path = store.new_path()
         await background.run(_copied, given.file, path)
         return JSONResponse(store.add(key, path, given.filename or "file.jsonl", "batch").shown())
@@ -185,7 +186,7 @@ def page(query: Mapping[str, str], items: list[dict[str, Any]]) -> dict[str, Any
     given = query.get("limit", "20")
     digits = given.lstrip("0")
     if not (given.isascii() and given.isdigit() and 1 <= len(digits) <= 5 and int(digits) <= 10_000):
-        raise InvalidRequestError(f"'limit' must be a number from 1 to 10000, got {given!r:.40}", "limit")
+        raise InvalidRequestError(f"'limit' must be a number from 1 to 10000, got {short_repr(given, 40)}", "limit")
     after = query.get("after")
     start = next((number + 1 for number, one in enumerate(items) if one["id"] == after), 0) if after else 0
     shown = items[start : start + int(digits)]

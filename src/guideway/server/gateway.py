@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from guideway.arguments import short_repr
 from guideway.batch.jobs import merged_options
 from guideway.batch.requests import BatchRequest
 from guideway.errors import (
@@ -302,7 +303,7 @@ def upstream_models(source: str, options: Mapping[str, Any] | None = None) -> Up
         return UpstreamModels(client, shown=_without_secrets(source), options=options)
     if not is_remote(source):
         raise ValueError(
-            f"an upstream must be a URL or the name of a model of an API, such as openai:NAME, got {source!r}"
+            f"an upstream must be a URL or the name of a model of an API, such as openai:NAME, got {short_repr(source)}"
         )
     if kind in ("openai", "anthropic"):
         maker = "AsyncOpenAI" if kind == "openai" else "AsyncAnthropic"

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from guideway import background
+from guideway.arguments import short_repr
 from guideway.batch.answer_parts import usage_object
 from guideway.batch.answers import answer_body
 from guideway.batch.bodies import read_body
@@ -406,5 +407,5 @@ def model_name(body: Mapping[str, Any]) -> str | None:
     """
     name = body.get("model")
     if name is not None and not isinstance(name, str):
-        raise InvalidRequestError(f"'model' must be a string, got {name!r:.80}", "model", "invalid_type")
+        raise InvalidRequestError(f"'model' must be a string, got {short_repr(name)}", "model", "invalid_type")
     return name

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from guideway.arguments import short_repr
 from guideway.errors import InvalidRequestError
 from guideway.generation import Model
 from guideway.loading import load
@@ -142,7 +143,9 @@ def known_name(name: str | None, names: list[str]) -> str:
         raise InvalidRequestError(f"the body needs 'model', one of {', '.join(names)}", "model", "missing_parameter")
     if name not in names:
         raise InvalidRequestError(
-            f"the model {name!r:.120} does not exist; this server has {', '.join(names)}", "model", "model_not_found"
+            f"the model {short_repr(name, 120)} does not exist; this server has {', '.join(names)}",
+            "model",
+            "model_not_found",
         )
     return name
 
@@ -183,7 +186,7 @@ def parse_models(given: Iterable[str]) -> dict[str, str]:
         if not equals or ":" in name:  # "=" after a ":" belongs to a file name
             name = source = one
         if not name or not source:
-            raise ValueError(f"a model must be SOURCE or NAME=SOURCE, got {one!r}")
+            raise ValueError(f"a model must be SOURCE or NAME=SOURCE, got {short_repr(one)}")
         if name in found:
             raise ValueError(f"the name {name!r} is given to two models; write NAME=SOURCE")
         found[name] = source

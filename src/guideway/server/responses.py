@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from guideway import background
+from guideway.arguments import short_repr
 from guideway.batch.answer_parts import identifier
 from guideway.batch.bodies import read_body
 from guideway.batch.replies import chat_prompt
@@ -102,7 +103,9 @@ class ResponseStore:
         found = self.find(key, name)
         if found is None:
             raise HttpError(
-                404, f"there is no response {name!r:.80}; it was not stored, or dropped", code="response_not_found"
+                404,
+                f"there is no response {short_repr(name)}; it was not stored, or dropped",
+                code="response_not_found",
             )
         return found
 
@@ -116,7 +119,7 @@ class ResponseStore:
         found = self.get(key, name)
         if found.response["status"] == "in_progress":
             raise HttpError(
-                409, f"the response {name!r:.80} is in progress; cancel it first", code="response_not_complete"
+                409, f"the response {short_repr(name)} is in progress; cancel it first", code="response_not_complete"
             )
         self._size -= found.size
         del self._stored[name]
@@ -151,13 +154,13 @@ class ResponsesEndpoint(GenerationEndpoint):
         found = self._store.find(key, previous)
         if found is None:
             raise InvalidRequestError(
-                f"there is no response {previous!r:.80}; it was not stored, or dropped",
+                f"there is no response {short_repr(previous)}; it was not stored, or dropped",
                 "previous_response_id",
                 "previous_response_not_found",
             )
         if found.response["status"] == "in_progress":
             raise InvalidRequestError(
-                f"the response {previous!r:.80} is not complete", "previous_response_id", "response_not_complete"
+                f"the response {short_repr(previous)} is not complete", "previous_response_id", "response_not_complete"
             )
         messages: Any = request.prompt
         return replace(request, prompt=[*found.messages, *messages])

@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from guideway import background
+from guideway.arguments import short_repr
 from guideway.batch.fields import boolean_field, integer_field, invalid_field, string_field
 from guideway.batch.requests import CONSTRAINTS, unknown_field
 from guideway.errors import InvalidRequestError
@@ -97,7 +98,7 @@ class SessionStore:
         """
         found = self._sessions.get(name)
         if found is None or found.key != key:
-            raise HttpError(404, f"there is no session {name!r:.80}; it was closed", code="not_found", param="id")
+            raise HttpError(404, f"there is no session {short_repr(name)}; it was closed", code="not_found", param="id")
         found.used = time.monotonic()
         return found
 
@@ -232,7 +233,9 @@ async def operate(state: ServerState, store: SessionStore, request: Request, key
     fields, run = OPERATIONS.get(operation, ((), None))
     if run is None and operation != "fork":
         known = ", ".join((*OPERATIONS, "fork", "save"))
-        raise HttpError(404, f"there is no operation {operation!r:.40}; operations are {known}", code="unknown_url")
+        raise HttpError(
+            404, f"there is no operation {short_repr(operation, 40)}; operations are {known}", code="unknown_url"
+        )
     for one in body:
         if one not in fields:
             raise unknown_field(one, one, fields or ("no field",))

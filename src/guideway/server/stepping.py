@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from guideway import background, masks
+from guideway.arguments import short_repr
 from guideway.batch.bodies import read_body
 from guideway.batch.jobs import job_of
 from guideway.batch.requests import BatchRequest
@@ -64,7 +65,7 @@ def prepare_tokens(
     top = fields.pop("top_logprobs", 5)
     if type(top) is not int or not 0 <= top <= MOST_ALTERNATIVES:
         raise InvalidRequestError(
-            f"'top_logprobs' must be an integer from 0 to {MOST_ALTERNATIVES}, got {top!r:.80}", "top_logprobs"
+            f"'top_logprobs' must be an integer from 0 to {MOST_ALTERNATIVES}, got {short_repr(top)}", "top_logprobs"
         )
     for name_, wanted in (("stream", True), ("n", 1), ("logprobs", True), ("token_healing", False)):
         if fields.pop(name_, wanted) != wanted:

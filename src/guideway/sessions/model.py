@@ -9,6 +9,7 @@ from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from guideway.arguments import short_repr
 from guideway.engines.base import Arrays, StepEngine, prefix_limit, shortest_prefix
 from guideway.errors import EngineError, KVCacheFullError
 from guideway.sampling import Sampler
@@ -111,10 +112,10 @@ class ModelBase:
             ValueError: `kv_cache` belongs to a different model, or `kv_hook` was given without a soft prompt.
         """
         if sampler is not None and not isinstance(sampler, Sampler):
-            raise TypeError(f"sampler must be a Sampler, got {sampler!r}")
+            raise TypeError(f"sampler must be a Sampler, got {short_repr(sampler)}")
         if kv_cache is not None and not isinstance(kv_cache, KVCache):
             raise TypeError(
-                f"kv_cache must be a KVCache (from Session.kv_cache or Model.soft_prompt), got {kv_cache!r}"
+                f"kv_cache must be a KVCache (from Session.kv_cache or Model.soft_prompt), got {short_repr(kv_cache)}"
             )
         made = Session(
             self,
@@ -132,7 +133,7 @@ class ModelBase:
 
     def _check_hook(self, kv_hook: object, kv_cache: KVCache | None) -> None:
         if not callable(kv_hook):
-            raise TypeError(f"kv_hook must be a function of the session, got {kv_hook!r}")
+            raise TypeError(f"kv_hook must be a function of the session, got {short_repr(kv_hook)}")
         if kv_cache is None or kv_cache.prefix is None or not kv_cache.prefix.length:
             raise ValueError("kv_hook needs kv_cache= with a soft prompt, which it replaces (Model.soft_prompt)")
         arrays = self.run(self.engine.export, kv_cache.prefix)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from guideway import masks
-from guideway.arguments import integer
+from guideway.arguments import integer, short_repr
 from guideway.compiler import Automaton, compile
 from guideway.engines.base import Arrays, Cache, Logits
 from guideway.errors import (
@@ -248,7 +248,7 @@ class Session:
             TypeError: `text` is neither a str nor iterable.
         """
         if not isinstance(text, Iterable):
-            raise TypeError(f"text must be a string or token ids, got {text!r}")
+            raise TypeError(f"text must be a string or token ids, got {short_repr(text)}")
         ids = self.tokenizer.encode(text) if isinstance(text, str) else self.tokenizer.vocabulary.checked(text)
         if len(self) == self._floor:
             ids = self._without_opening(ids)

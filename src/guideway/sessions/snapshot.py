@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from guideway.arguments import short_repr
 from guideway.compiler import Automaton, compile
 from guideway.engines.base import Arrays
 from guideway.errors import GuidewayError, InvalidFileError, SnapshotError
@@ -131,7 +132,7 @@ def _sampler(session: Session, path: Path) -> dict[str, Any]:
     Raises `SnapshotError` for a sampler with functions, which a file cannot contain.
     """
     if own := [stage for stage in session.sampler.order if not isinstance(stage, str)]:
-        raise SnapshotError(f"{path.name} cannot be saved: the sampler stage {own[0]!r} is a function")
+        raise SnapshotError(f"{path.name} cannot be saved: the sampler stage {short_repr(own[0])} is a function")
     return asdict(session.sampler)
 
 
@@ -187,7 +188,7 @@ def _plain(value: object) -> object:
     """Convert NumPy scalars to types that JSON supports."""
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"{value!r} cannot be saved")
+    raise TypeError(f"{short_repr(value)} cannot be saved")
 
 
 def _part(arrays: Mapping[str, NDArray[Any]], part: str) -> Arrays:

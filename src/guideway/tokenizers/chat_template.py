@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from guideway.arguments import short_repr
 from guideway.caching import cached
 from guideway.errors import ChatTemplateError, LimitExceededError, MissingDependencyError
 
@@ -257,7 +258,7 @@ def _tool(tool: Any) -> Any:
     convert = getattr(tool, "to_openai", None)
     if convert is None:
         if not callable(tool):
-            raise TypeError(f"a tool must be a dict with a JSON Schema, a Tool or a function, got {tool!r}")
+            raise TypeError(f"a tool must be a dict with a JSON Schema, a Tool or a function, got {short_repr(tool)}")
         # `guideway.constraints` imports this package, so `Tool` is imported here, only for a Python function.
         convert = importlib.import_module("guideway.constraints.tools").Tool.of(tool).to_openai
     return convert()

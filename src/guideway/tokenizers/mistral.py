@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.errors import InvalidFileError, UnsupportedTokenizerError
 from guideway.tokenizers import sentencepiece, tiktoken
 from guideway.tokenizers.huggingface import MAX_TOKENS
@@ -96,7 +97,7 @@ def of_path(path: Path, specials: object) -> TokenizerBackend:
     tekken = library("mistral_common.tokens.tokenizers.tekken", "a Tekken file")
     if type(specials) is not int or not 0 <= specials <= MAX_TOKENS:  # the package makes this number of tokens
         raise InvalidFileError(
-            f"{path}: default_num_special_tokens must be an integer from 0 to {MAX_TOKENS}, got {specials!r:.80}"
+            f"{path}: default_num_special_tokens must be an integer from 0 to {MAX_TOKENS}, got {short_repr(specials)}"
         )
     with package_errors(InvalidFileError, f"{path} is not a Tekken tokenizer"):
         made = tekken.Tekkenizer.from_file(path)

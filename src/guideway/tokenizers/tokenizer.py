@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from guideway.arguments import short_repr
 from guideway.errors import GuidewayError, InvalidTokenError, MissingDependencyError, UnsupportedTokenizerError
 from guideway.tokenizers import kept
 from guideway.tokenizers.chat_template import render_template
@@ -294,7 +295,7 @@ class Tokenizer:
             ValueError: `side` has another value.
         """
         if side not in ("left", "right"):
-            raise ValueError(f"side must be 'left' or 'right', got {side!r}")
+            raise ValueError(f"side must be 'left' or 'right', got {short_repr(side)}")
         if isinstance(texts, str):
             raise TypeError("encode_batch needs a list of texts, got a str; use encode for one text")
         rows = [self.encode(text, special=special) for text in texts]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from guideway import _kernel, disk
+from guideway.arguments import short_repr
 from guideway.errors import InvalidTokenError, LimitExceededError
 from guideway.tokenizers.report import VocabularyReport, report
 
@@ -186,7 +187,7 @@ class Vocabulary:
             try:
                 plain = int(token_id.__index__())
             except AttributeError:
-                raise InvalidTokenError(f"a token id must be an integer, got {token_id!r}") from None
+                raise InvalidTokenError(f"a token id must be an integer, got {short_repr(token_id)}") from None
             if not 0 <= plain < len(self):
                 raise InvalidTokenError(f"token id must be in 0..{len(self) - 1} (the vocabulary), got {plain}")
             result.append(plain)

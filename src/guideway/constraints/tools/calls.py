@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from guideway.arguments import short_repr
 from guideway.caching import cached_property
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Rules
@@ -124,7 +125,7 @@ class Reply:
             ValueError: `arguments` has another value, or the arguments of a call have no JSON text.
         """
         if arguments not in ("object", "json"):
-            raise ValueError(f'arguments must be "object" or "json", got {arguments!r}')
+            raise ValueError(f'arguments must be "object" or "json", got {short_repr(arguments)}')
         message: dict[str, Any] = {"role": "assistant", "content": self.text}
         if self.reasoning:
             message["reasoning_content"] = self.reasoning
@@ -175,7 +176,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
                 f"tools must be a list of tools, functions or dicts, got {type(tools).__name__}"
             )
         if parallel is not None and not isinstance(parallel, bool):
-            raise InvalidConstraintError(f"parallel must be True, False or None, got {parallel!r}")
+            raise InvalidConstraintError(f"parallel must be True, False or None, got {short_repr(parallel)}")
         self.tools = tuple(map(Tool.of, tools))
         names = [tool.name for tool in self.tools]
         if len(set(names)) < len(names):
@@ -359,7 +360,9 @@ def _chosen(choice: object, names: list[str]) -> str:
         choice = inner.get("name") if isinstance(inner, Mapping) else None
     choice = "required" if choice == "any" and "any" not in names else choice
     if not isinstance(choice, str) or choice not in ("auto", "required", "none", *names):
-        raise InvalidConstraintError(f"choice must be 'auto', 'required', 'none' or one of {names}, got {choice!r}")
+        raise InvalidConstraintError(
+            f"choice must be 'auto', 'required', 'none' or one of {names}, got {short_repr(choice)}"
+        )
     return choice
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from guideway.arguments import short_repr
 from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.jsontext.copying import SURROGATE
 
@@ -94,7 +95,7 @@ def _is_text(value: object) -> bool:
 
 
 def _wrong(name: str, expected: str, value: object) -> InvalidConstraintError:
-    return InvalidConstraintError(f"{name} of a family must be {expected}, got {value!r:.80}")
+    return InvalidConstraintError(f"{name} of a family must be {expected}, got {short_repr(value)}")
 
 
 _THINK = ("<think>", "</think>")

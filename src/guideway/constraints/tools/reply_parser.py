@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from guideway.arguments import short_repr
 from guideway.constraints.tools.families import NAME_KEY, Family
 from guideway.constraints.tools.python_calls import read_calls
 from guideway.errors import ConstraintError, InvalidTextError
@@ -198,11 +199,11 @@ class _Calls:
         inner = value.get("function", value) if isinstance(value, dict) else None
         inner = value if isinstance(inner, str) else inner
         if not isinstance(inner, dict):
-            raise InvalidTextError(f"expected a JSON object with a tool name, found {value!r}")
+            raise InvalidTextError(f"expected a JSON object with a tool name, found {short_repr(value)}")
         name = inner.get("name", inner.get("function"))
         key = next((key for key in _ARGUMENTS if key in inner), None)
         if not isinstance(name, str):
-            raise InvalidTextError(f"expected a tool name in the call, found {value!r}")
+            raise InvalidTextError(f"expected a tool name in the call, found {short_repr(value)}")
         arguments = inner[key] if key is not None else {}
         call_id = value.get("id", "")
         self._call(name, arguments, call_id if isinstance(call_id, str) else "")

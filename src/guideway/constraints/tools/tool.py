@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+from guideway.arguments import short_repr
 from guideway.caching import cached_property
 from guideway.constraints.base import Constraint
 from guideway.constraints.coerce import of
@@ -55,15 +56,17 @@ class Tool:
         for what, given in (("name", name), ("description", description)):
             if not isinstance(given, str):
                 raise InvalidConstraintError(
-                    f"the {what} of a tool must be a str, got {type(given).__name__}: {given!r}"
+                    f"the {what} of a tool must be a str, got {type(given).__name__}: {short_repr(given)}"
                 )
         if not NAME.fullmatch(name):
             raise InvalidConstraintError(
                 f"a tool name must have at most 128 letters, digits, '_', '.' and '-', and begin with a letter or '_', "
-                f"got {name!r:.200}"
+                f"got {short_repr(name, 200)}"
             )
         if function is not None and not callable(function):
-            raise InvalidConstraintError(f"the function of the tool {name!r} must be callable, got {function!r}")
+            raise InvalidConstraintError(
+                f"the function of the tool {name!r} must be callable, got {short_repr(function)}"
+            )
         self.name, self.description, self.function = name, description, function
         self.schema: Mapping[str, Any] | None = parameters if isinstance(parameters, Mapping) else None
         try:
@@ -92,7 +95,7 @@ class Tool:
             parameters = inner.get("parameters", inner.get("input_schema"))
             return cls(inner["name"], _NOTHING if parameters is None else parameters, inner.get("description") or "")
         if not callable(thing) or not hasattr(thing, "__name__"):
-            raise InvalidConstraintError(f"a tool must be a Tool, a function or a dict, got {thing!r}")
+            raise InvalidConstraintError(f"a tool must be a Tool, a function or a dict, got {short_repr(thing)}")
         is_function = isinstance(thing, (FunctionType, MethodType))
         summary = described(thing).summary if is_function else (thing.__doc__ or "").strip()
         return cls(thing.__name__, thing, summary, function=thing if is_function else None)

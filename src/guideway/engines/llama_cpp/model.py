@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from guideway.arguments import short_repr
 from guideway.engines.base import SHORTEST_PREFIX, Arrays, Cache, Draw, EngineLogits, Logits, check_rows
 from guideway.engines.config import digest_of
 from guideway.engines.kv_cache import StateCache, closed_model, export_cache, foreign_cache
@@ -75,9 +76,9 @@ class LlamaCppEngine:
         kv_unified: bool = False,
     ) -> None:
         if device not in ("cpu", "gpu"):
-            raise EngineError(f"device must be 'cpu' or 'gpu' for llama.cpp, got {device!r}")
+            raise EngineError(f"device must be 'cpu' or 'gpu' for llama.cpp, got {short_repr(device)}")
         if dtype not in ("float32", "float16"):
-            raise EngineError(f"dtype must be 'float32' or 'float16' for llama.cpp's KV cache, got {dtype!r}")
+            raise EngineError(f"dtype must be 'float32' or 'float16' for llama.cpp's KV cache, got {short_repr(dtype)}")
         if (
             wrong := next((n for n in (context_size, kv_cache_tokens, rows) if n is not None and n < 1), None)
         ) is not None:

@@ -15,6 +15,7 @@ from mlx.utils import tree_flatten
 from mlx_lm.models.cache import KVCache, make_prompt_cache
 from mlx_lm.utils import hf_repo_to_path, load_model
 
+from guideway.arguments import short_repr
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
@@ -246,7 +247,7 @@ def folder_of(name: str) -> Path:
 def _set_device(device: str) -> None:
     kinds = {"cpu": mx.cpu, "gpu": mx.gpu}
     if device not in kinds:
-        raise EngineError(f"device must be 'cpu' or 'gpu' for MLX, got {device!r}")
+        raise EngineError(f"device must be 'cpu' or 'gpu' for MLX, got {short_repr(device)}")
     if not mx.is_available(kinds[device]):
         raise EngineError(f"the device {device!r} is not available to MLX on this machine")
     mx.set_default_device(mx.Device(kinds[device]))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
+from guideway.arguments import short_repr
 from guideway.errors import InvalidConstraintError
 from guideway.jsontext.pointer import pointer, shown
 
@@ -287,7 +288,7 @@ def dialect_named(name: str) -> Dialect:
         if name in (dialect.name, uri) or name.partition("://")[2].rstrip("#") == uri:
             return dialect
     known = ", ".join(dict.fromkeys(repr(dialect.name) for dialect in DIALECTS.values()))
-    raise InvalidConstraintError(f"dialect={name!r}: expected one of {known}")
+    raise InvalidConstraintError(f"dialect={short_repr(name)}: expected one of {known}")
 
 
 _ITEMS_LIST = Keyword("a schema or a list of schemas", lambda value: value == [] or _is_schemas(value), _ARRAY)
@@ -374,5 +375,5 @@ def _hint(name: str, value: object) -> str:
                 return _ADVICE[one.lower()].format(repr(one))
             near = difflib.get_close_matches(one.lower(), TYPE_NAMES, 1, _SIMILAR)
             close = _TYPE_OF.get(one.lower()) or next(iter(near), None)
-            return f"; got {one!r}" + ("" if close is None else f", did you mean {close!r}?")
-    return f"; got {value!r:.60}"
+            return f"; got {short_repr(one)}" + ("" if close is None else f", did you mean {close!r}?")
+    return f"; got {short_repr(value, 60)}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from guideway.arguments import short_repr
 from guideway.caching import cached
 from guideway.errors import InvalidConstraintError
 from guideway.grammar.nodes import Punctuation
@@ -184,7 +185,9 @@ def _style(
         ("formats", formats, Formats),
     ):
         if value not in get_args(allowed) and not (value is None and name not in ("profile", "formats")):
-            raise InvalidConstraintError(f"{name}={value!r}: expected one of {', '.join(map(repr, get_args(allowed)))}")
+            raise InvalidConstraintError(
+                f"{name}={short_repr(value)}: expected one of {', '.join(map(repr, get_args(allowed)))}"
+            )
     exact = profile == "exact"
     plain_numbers = (numbers or ("any" if exact else "plain")) == "plain"
     for name, digits, least in (
@@ -194,7 +197,7 @@ def _style(
         if digits is None:
             continue
         if type(digits) is not int or not least <= digits <= MAX_DIGITS:
-            raise InvalidConstraintError(f"{name}={digits!r}: expected an int from {least} to {MAX_DIGITS}")
+            raise InvalidConstraintError(f"{name}={short_repr(digits)}: expected an int from {least} to {MAX_DIGITS}")
         if not plain_numbers:
             raise InvalidConstraintError(
                 f"{name} limits plain numbers, and numbers='any' allows every spelling; add numbers='plain' or omit it"

@@ -18,6 +18,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from guideway.arguments import short_repr
 from guideway.caching import cached
 from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.python_types.core_schemas import OF_STRINGS, check_shared, check_strict, strict_of
@@ -200,7 +201,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             expected = [one for one in schema["expected"] if read_from_json(schema, one)]
             if not expected:
                 raise UnsupportedError(
-                    f"no JSON text is read as Literal[{schema['expected'][0]!r}]; use a Literal of str, int or bool, "
+                    f"no JSON text is read as Literal[{short_repr(schema['expected'][0])}]; use a Literal of str, int or bool, "
                     "or the Enum itself"
                 )
             made: Any = {**schema, "expected": expected}
@@ -279,7 +280,9 @@ def schema_generator() -> type[GenerateJsonSchema]:
             try:
                 alias = field.get("validation_alias")
                 if isinstance(alias, list) and not any(isinstance(path, list) and len(path) == 1 for path in alias):
-                    raise UnsupportedError(f"a field that is read from a path of keys is not supported: {alias!r}")
+                    raise UnsupportedError(
+                        f"a field that is read from a path of keys is not supported: {short_repr(alias)}"
+                    )
                 try:
                     return made(field)
                 except PydanticOmit:
@@ -702,7 +705,7 @@ def _hashable(made: dict[str, Any], schema: Any) -> dict[str, Any]:
         one = todo.pop()
         kind = one["type"]
         if kind in _NOT_HASHED or (kind in ("model", "dataclass") and one["cls"].__hash__ is None):
-            raise UnsupportedError(f"the items of a set must be hashable, got {kind!r}")
+            raise UnsupportedError(f"the items of a set must be hashable, got {short_repr(kind)}")
         if kind == "nullable":
             todo.append(one["schema"])
         elif kind == "tuple":
@@ -748,12 +751,12 @@ def arguments_model(function: Callable[..., Any]) -> type[BaseModel]:
         signature = inspect.signature(function)
         hints = typing.get_type_hints(function, include_extras=True)
     except (TypeError, ValueError, NameError) as problem:
-        raise InvalidConstraintError(f"cannot read the signature of {function!r}: {problem}") from problem
+        raise InvalidConstraintError(f"cannot read the signature of {short_repr(function)}: {problem}") from problem
     fields: dict[str, Any] = {}
     for name, parameter in signature.parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise UnsupportedError(
-                f"the parameter {parameter} of {function!r} is not supported: parameters must be named"
+                f"the parameter {parameter} of {short_repr(function)} is not supported: parameters must be named"
             )
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[name] = (hints.get(name, Any), default)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
+from guideway.arguments import short_repr
 from guideway.background import checkpoint
 from guideway.frontends.regex import assertions, character_ranges as tables
 from guideway.frontends.regex.classes import parse_class, parse_escape
@@ -324,7 +325,7 @@ class _Parser:
     def _group_name(self, at: int) -> _Flags:
         name = self._scanner.take_until(">", "the group's name")
         if not (name.replace("$", "_") if self._scanner.dialect == "ecma" else name).isidentifier():
-            self._scanner.invalid(f"a group name must be an identifier, got {name!r}", at)
+            self._scanner.invalid(f"a group name must be an identifier, got {short_repr(name)}", at)
         used = [self.names] if self._scanner.dialect == "python" else [group.names for group in self._stack]
         if any(name in names for names in used):  # in ECMA-262, alternatives may have groups of the same name
             self._scanner.invalid(f"the group name {name!r} is used twice", at)

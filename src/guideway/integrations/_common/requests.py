@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.caching import cached
 from guideway.constraints import Choice, Gbnf, JsonSchema, Lark, Regex, from_wire
 from guideway.errors import GuidewayError, InvalidConstraintError, LimitExceededError
@@ -111,5 +112,5 @@ def token_budget(name: str, given: object) -> int | None:
         return None
     number = int(given) if isinstance(given, str) and given.isascii() and given.isdigit() and len(given) < 10 else given
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise InvalidConstraintError(f"{name} must be a positive integer, got {given!r}")
+        raise InvalidConstraintError(f"{name} must be a positive integer, got {short_repr(given)}")
     return number

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from guideway.arguments import short_repr
 from guideway.constraints import Gbnf, JsonSchema, Lark, Regex, SpecialToken
 from guideway.constraints.base import Constraint, Literal, either_of, one_after_the_other
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
@@ -43,7 +44,7 @@ def structural_tag(spec: object) -> Constraint[Any]:
     if not isinstance(spec, dict):
         _refuse(f"a structural tag must be an object, got {type(spec).__name__}", "")
     if spec.get("type", "structural_tag") != "structural_tag":
-        _refuse(f'the type of a structural tag must be "structural_tag", got {spec["type"]!r}', "/type")
+        _refuse(f'the type of a structural tag must be "structural_tag", got {short_repr(spec["type"])}', "/type")
     if unknown := [name for name in spec if name not in _OUTER]:
         _refuse(f"unknown field {unknown[0]!r}; known fields: {', '.join(_OUTER)}", "")
     given = {name: value for name, value in spec.items() if value is not None and name != "type"}
@@ -100,13 +101,13 @@ def _refuse(message: str, place: str) -> NoReturn:
 
 def _text(value: Any, at: _Place) -> str:
     if not isinstance(value, str):
-        _refuse(f"expected a string, got {value!r:.50}", at.pointer)
+        _refuse(f"expected a string, got {short_repr(value, 50)}", at.pointer)
     return value
 
 
 def _list(value: Any, at: _Place) -> list[Any]:
     if not isinstance(value, list):
-        _refuse(f"expected a list, got {value!r:.50}", at.pointer)
+        _refuse(f"expected a list, got {short_repr(value, 50)}", at.pointer)
     return value
 
 
@@ -125,13 +126,13 @@ def _texts(value: Any, at: _Place) -> list[str]:
 
 def _flag(value: Any, at: _Place) -> bool:
     if not isinstance(value, bool):
-        _refuse(f"expected true or false, got {value!r:.50}", at.pointer)
+        _refuse(f"expected true or false, got {short_repr(value, 50)}", at.pointer)
     return value
 
 
 def _count(value: Any, at: _Place) -> int | None:
     if value is not None and (type(value) is not int or not 0 <= value <= MAX_COUNT):
-        _refuse(f"expected null or an integer from 0 to {MAX_COUNT:,}, got {value!r:.50}", at.pointer)
+        _refuse(f"expected null or an integer from 0 to {MAX_COUNT:,}, got {short_repr(value, 50)}", at.pointer)
     return value
 
 
@@ -147,7 +148,7 @@ def _most(value: Any, at: _Place) -> int | None:
 
 def _schema(value: Any, at: _Place) -> Any:
     if not isinstance(value, (dict, bool)):
-        _refuse(f"expected a JSON Schema (an object, true or false), got {value!r:.50}", at.pointer)
+        _refuse(f"expected a JSON Schema (an object, true or false), got {short_repr(value, 50)}", at.pointer)
     return value
 
 
@@ -161,7 +162,7 @@ def _only(*values: object) -> Callable[[Any, _Place], Any]:
     def check(value: Any, at: _Place) -> Any:
         if not any(type(value) is type(one) and value == one for one in values):
             wanted = " or ".join(map(repr, values))
-            raise UnsupportedError(f"the value {value!r:.50} is not supported; only {wanted} is", at.pointer)
+            raise UnsupportedError(f"the value {short_repr(value, 50)} is not supported; only {wanted} is", at.pointer)
         return value
 
     return check
@@ -173,7 +174,7 @@ Fields = dict[str, tuple[Callable[[Any, _Place], Any], Any]]
 def _fields(spec: Any, known: Fields, at: _Place) -> dict[str, Any]:
     """Return the checked fields of an object, with defaults. Unknown, missing and mistyped fields raise an error."""
     if not isinstance(spec, dict):
-        _refuse(f"expected an object, got {spec!r:.50}", at.pointer)
+        _refuse(f"expected an object, got {short_repr(spec, 50)}", at.pointer)
     unknown = [name for name in spec if name not in known]
     if unknown:
         _refuse(f"unknown field {unknown[0]!r}; known fields: {', '.join(known)}", at.pointer)
@@ -192,12 +193,12 @@ def _format(spec: Any, at: _Place) -> Constraint[Any]:
     if at.depth > DEPTH:
         raise LimitExceededError(f"formats are nested more than {DEPTH} deep", at.pointer)
     if not isinstance(spec, dict):
-        _refuse(f"expected a format (an object), got {spec!r:.50}", at.pointer)
+        _refuse(f"expected a format (an object), got {short_repr(spec, 50)}", at.pointer)
     kind = spec.get("type")
     if isinstance(kind, str) and kind in _UNSUPPORTED:
         raise UnsupportedError(f"the format {kind!r} is not supported: {_UNSUPPORTED[kind]}", at.pointer)
     if not isinstance(kind, str) or kind not in _FORMATS:
-        _refuse(f"the type of a format must be one of {', '.join(_FORMATS)}; got {kind!r}", at.pointer)
+        _refuse(f"the type of a format must be one of {', '.join(_FORMATS)}; got {short_repr(kind)}", at.pointer)
     known, make = _FORMATS[kind]
     return make(_fields(spec, {"type": (_any, kind), **known}, at), at)
 
@@ -247,7 +248,7 @@ def _token(spec: dict[str, Any], at: _Place) -> Constraint[Any]:
     if type(token) is int and token >= 0:
         return Gbnf(f"root ::= <[{token}]>")
     if not isinstance(token, str) or not token:
-        _refuse(f"expected the id or the name of a token, got {token!r:.50}", at.at("token").pointer)
+        _refuse(f"expected the id or the name of a token, got {short_repr(token, 50)}", at.at("token").pointer)
     return SpecialToken(token)
 
 
@@ -255,7 +256,7 @@ def _marker(value: Any, at: _Place) -> Constraint[Any]:
     """Return the constraint on the begin or the end of a tag, which is a text or a special token."""
     if isinstance(value, dict):
         if value.get("type", "token") != "token":
-            _refuse(f'expected a string or a format of type "token", got {value!r:.50}', at.pointer)
+            _refuse(f'expected a string or a format of type "token", got {short_repr(value, 50)}', at.pointer)
         return _format({"type": "token", **value}, at)
     return Literal(_text(value, at))
 
@@ -329,7 +330,7 @@ def _dispatch(spec: dict[str, Any], at: _Place) -> Constraint[Any]:
     for index, rule in enumerate(spec["rules"]):
         here = at.at("rules", index)
         if not isinstance(rule, list) or len(rule) != 2:
-            _refuse(f"expected a pair of a string and a format, got {rule!r:.50}", here.pointer)
+            _refuse(f"expected a pair of a string and a format, got {short_repr(rule, 50)}", here.pointer)
         if not _text(rule[0], here.at(0)):
             _refuse("the string must not be empty", here.at(0).pointer)
         branches.setdefault(rule[0], []).append(_format(rule[1], here.at(1)))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.errors import InvalidConstraintError
 from guideway.remote.adapters.anthropic import AnthropicAdapter
 from guideway.remote.adapters.base import Adapter, Event, Request
@@ -40,7 +41,7 @@ def adapter_for(client: Any, model: str, api: str | None) -> Adapter:
     name = next((one for module in modules for one in known if f"{module}.".startswith(f"{one}.")), None)
     if name == "openai":
         if api not in (None, "chat", "responses"):
-            raise InvalidConstraintError(f"api must be 'chat' or 'responses', got {api!r}")
+            raise InvalidConstraintError(f"api must be 'chat' or 'responses', got {short_repr(api)}")
         return (ResponsesAdapter if api == "responses" else OpenAIAdapter)(client, model)
     if api is not None:
         raise InvalidConstraintError("api= applies to clients of openai only")

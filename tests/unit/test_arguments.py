@@ -1,0 +1,114 @@
+"""The texts of values in messages: of values of any size and depth."""
+
+from __future__ import annotations
+
+import collections
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given, strategies
+from pydantic import Field
+
+import guideway as gw
+from guideway.arguments import integer, short_repr
+from guideway.batch.bodies import read_body, request_of
+from guideway.constraints import Choice, JsonSchema, PythonType, ToolCalls, from_wire, of
+from guideway.errors import GuidewayError
+from guideway.integrations._common.structural_tags import structural_tag
+
+DEEP: Any = []
+for _ in range(5000):
+    DEEP = [DEEP]
+LONG = "x" * 10_000_000
+
+VALUES = strategies.recursive(
+    strategies.one_of(
+        *(strategies.none(), strategies.booleans(), strategies.integers(-(10**9), 10**9), strategies.floats()),
+        *(strategies.text(), strategies.binary()),
+    ),
+    lambda inner: strategies.one_of(
+        *(strategies.lists(inner), strategies.dictionaries(strategies.text(), inner)),
+        *(strategies.tuples(inner), strategies.tuples(inner, inner), strategies.lists(inner).map(collections.deque)),
+        *(strategies.sets(strategies.integers(-9, 9)), strategies.frozensets(strategies.text(max_size=2))),
+    ),
+)
+
+
+@given(VALUES, strategies.integers(0, 100))
+def test_short_repr_is_the_beginning_of_repr(value: Any, most: int) -> None:
+    whole = repr(value)
+    assert short_repr(value, most) == (whole if len(whole) <= most else whole[:most] + "…")
+
+
+class Broken:
+    def __repr__(self) -> str:
+        raise OSError
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (DEEP, "[" * 80 + "…"),
+        ({"a": (DEEP,)}, "{'a': (" + "[" * 73 + "…"),
+        (LONG, "'" + "x" * 79 + "…"),
+        (range(10**9), "range(0, 1000000000)"),
+        (10**100_000, "an int of 332,193 bits"),
+        ([Broken()], "[<Broken>]"),
+        (collections.OrderedDict(a=DEEP), "<OrderedDict>"),
+        (set(), "set()"),
+    ],
+    ids=range(8),
+)
+def test_short_repr_of_large_values(value: Any, shown: str) -> None:
+    assert short_repr(value) == shown
+
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    "integer": lambda value: integer("n", -value if isinstance(value, int) else value, 0),
+    "of": of,
+    "from_wire": lambda value: from_wire({"guideway": value}),
+    "from_wire option": lambda value: from_wire({"guideway": 1, "root": 0, "nodes": [{"kind": value}]}),
+    "JsonSchema type": lambda value: JsonSchema({"type": value}),
+    "JsonSchema style": lambda value: JsonSchema({"type": "null"}, whitespace=value),
+    "Choice repetition": lambda value: Choice(["a"]).repeat(value),
+    "ToolCalls": lambda value: ToolCalls([value]),
+    "ToolCalls choice": lambda value: ToolCalls([], choice=value),
+    "structural tags": lambda value: structural_tag({"type": "structural_tag", "format": value}),
+    "message": lambda value: gw.Chat(gw.load("tiny")).append(value),
+    "message of a chat": lambda value: gw.Chat(gw.load("tiny")).ask([value]),
+    "sampler": lambda value: gw.generate(gw.load("tiny"), "a", sampler=value),
+    "stop": lambda value: gw.generate(gw.load("tiny"), "a", stop=[value]),
+    "model": lambda value: gw.generate(value, "a"),
+    "prompt": lambda value: gw.generate(gw.load("tiny"), value),
+    "load": gw.load,
+    "type": lambda value: PythonType(Annotated[int, Field(ge=value)]),
+    "options": lambda value: gw.score(gw.load("tiny"), "a", value),
+}
+
+
+@pytest.mark.parametrize("value", [DEEP, {"a": DEEP}, 10**5000], ids=["list", "dict", "int"])
+@pytest.mark.parametrize("name", CALLS)
+def test_messages_about_large_values(name: str, value: Any) -> None:
+    with pytest.raises((GuidewayError, TypeError, ValueError, KeyError)) as caught:
+        CALLS[name](value)
+    assert "Exceeds the limit" not in str(caught.value) or name == "type"
+    assert len(str(caught.value)) < 3000
+
+
+@pytest.mark.parametrize("field", ["messages", "stop", "n", "tools", "tool_choice", "response_format", "x"])
+def test_messages_about_fields_of_requests(field: str) -> None:
+    body = {"model": "tiny", "messages": [{"role": "user", "content": "a"}], field: DEEP}
+    with pytest.raises(GuidewayError) as caught:
+        read_body("/v1/chat/completions", "a", body)
+    assert len(str(caught.value)) < 3000
+    with pytest.raises(GuidewayError):
+        request_of({"custom_id": "a", "method": "POST", "url": DEEP, "body": body})
+
+
+def test_no_message_truncates_a_whole_repr() -> None:
+    """`{value!r:.80}` makes the whole `repr` first, which can be long, nested too deeply or an error."""
+    files = Path(gw.__file__).parent.rglob("*.py")
+    assert [str(file) for file in files if re.search(r"!r:\.\d", file.read_text(encoding="utf-8"))] == []
