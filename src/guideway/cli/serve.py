@@ -56,6 +56,10 @@ def serve(
         int, typer.Option(min=0, help="The number of processes that translate large constraints; 0: threads do.")
     ] = 1,
     max_queue: Annotated[int, typer.Option(min=1, help="The maximum number of requests that run or wait.")] = 1024,
+    body_seconds: Annotated[
+        float,
+        typer.Option(min=0.001, help="Seconds in which a body must arrive, and one more for each 16 KiB of it."),
+    ] = 30,
     drain_seconds: Annotated[
         float, typer.Option(min=0, help="Seconds for requests in flight after SIGTERM, rounded up.")
     ] = 30,
@@ -103,6 +107,7 @@ def serve(
         max_num_seqs=max_num_seqs,
         max_queue=max_queue,
         constraint_workers=constraint_workers,
+        body_seconds=body_seconds,
         drain_seconds=drain_seconds,
         cors_origins=tuple(cors_origin or ()),
         log_prompts=log_prompts,

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import guideway
 from guideway.arguments import short_repr
 from guideway.server import batches, files, inspection, responses, session_routes
+from guideway.server.bodies import TimelyBodies
 from guideway.server.compaction import CompactionEndpoint
 from guideway.server.errors import HttpError, error_response
 from guideway.server.explaining import explain
@@ -106,7 +107,9 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
                 allow_headers=["*"],
             )
         )
-    middleware.append(Middleware(_AnsweredAtShutdown, state=state))  # the innermost: CORS adds headers to its answer
+    # The innermost: CORS adds headers to its answer.
+    middleware.append(Middleware(_AnsweredAtShutdown, state=state))
+    middleware.append(Middleware(TimelyBodies, seconds=state.settings.body_seconds))
     handlers: Any = {HTTPException: _http_exception}
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=lifespan)
     app.state.server = state

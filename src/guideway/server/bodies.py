@@ -1,11 +1,12 @@
-"""Reads the bodies of requests. Limits their size and, for JSON, the nesting."""
+"""Reads the bodies of requests. Limits their size, the time in which they arrive and, for JSON, the nesting."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.types import Receive, Scope
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guideway import background
 from guideway.arguments import short_repr
@@ -16,9 +17,47 @@ from guideway.server.errors import HttpError
 from guideway.server.settings import ServerSettings
 from guideway.server.sse import ClientLeft
 
-__all__ = ["read_bytes", "read_json", "read_json_and_size"]
+__all__ = ["TimelyBodies", "read_bytes", "read_json", "read_json_and_size"]
 
 _LONG = 1 << 16  # bytes; longer bodies are decoded in another thread
+
+_LEAST_RATE = 1 << 14
+"""The number of bytes that extend the time for a body by one second."""
+
+
+class TimelyBodies:
+    """Middleware that limits the time in which the body of a request arrives. The ASGI server has no such limit.
+
+    A client that sends more slowly would keep its place among the running requests. `receive` raises an `HttpError` (408)
+    for it. The connection is closed after the answer, because the rest of the body may still come.
+
+    Args:
+        app: The application.
+        seconds: The time from the first call of `receive`. It is extended for the bytes that arrive (`_LEAST_RATE`).
+    """
+
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        self._app, self._seconds = app, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        until: float | None = None
+        has_arrived = scope["type"] != "http"
+
+        async def receiving() -> Message:
+            nonlocal until, has_arrived
+            if has_arrived:
+                return await receive()
+            now = asyncio.get_running_loop().time()
+            until = now + self._seconds if until is None else until
+            try:
+                message = await asyncio.wait_for(receive(), until - now)
+            except asyncio.TimeoutError:
+                raise _too_slow() from None
+            until += len(message.get("body", b"")) / _LEAST_RATE
+            has_arrived = message["type"] != "http.request" or not message.get("more_body", False)
+            return message
+
+        await self._app(scope, receiving, send)
 
 
 async def read_bytes(scope: Scope, receive: Receive, most: int) -> bytes:
@@ -85,6 +124,11 @@ def _decoded(data: bytes, deepest: int) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidRequestError(f"the body must be a JSON object, got {type(found).__name__}", "", "invalid_type")
     return found
+
+
+def _too_slow() -> HttpError:
+    message = "the body did not arrive in time; send it faster, or raise --body-seconds of the server"
+    return HttpError(408, message, code="request_timeout", headers={"Connection": "close"})
 
 
 def _too_large(most: int) -> HttpError:

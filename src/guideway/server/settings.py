@@ -25,6 +25,7 @@ class ServerSettings:
         max_tokens_in_flight: The maximum number of tokens, prompts included, that the requests that run or wait may
             need together; None: no maximum.
         max_body_bytes: The maximum number of bytes of a body.
+        body_seconds: The time in which a body must arrive. It is one second longer for each 16 KiB that have arrived.
         max_body_depth: The maximum nesting of the JSON of a body.
         max_file_bytes: The maximum number of bytes of a file for batches.
         max_stored_bytes: The maximum number of bytes of stored responses. Files may have eight times as many.
@@ -47,6 +48,7 @@ class ServerSettings:
     max_queue_per_key: int = 1024
     max_tokens_in_flight: int | None = None
     max_body_bytes: int = 4 * MIB
+    body_seconds: float = 30.0
     max_body_depth: int = 256
     max_file_bytes: int = 128 * MIB
     max_stored_bytes: int = 64 * MIB

@@ -1,6 +1,7 @@
 """Limits and security: keys, sizes, queues, slow and leaving clients, draining."""
 
 import asyncio
+import http.client
 import json
 import os
 import signal
@@ -9,6 +10,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -279,6 +282,75 @@ def test_requests_that_do_not_end_in_the_drain_time() -> None:
     messages = [json.loads(line)["message"] for line in log.splitlines()]  # also what uvicorn logs
     assert "request" in messages
     assert not [one for one in messages if "Exception" in one]
+
+
+HEAD = "POST {url} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+
+
+def sent_in_parts(live: LiveServer, url: str, kind: str, length: int, parts: Iterable[bytes]) -> bytes:
+    """Send a body in parts, until the server closes the connection or all are sent. Returns the answer."""
+    host, port = live.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as client:
+        client.sendall(HEAD.format(url=url, kind=kind, length=length).encode())
+        with suppress(ConnectionError):
+            for part in parts:
+                client.sendall(part)
+        client.settimeout(60)
+        answer = b""
+        while part := client.recv(65536):
+            answer += part
+        return answer
+
+
+def drops(live: LiveServer) -> Iterator[bytes]:
+    """Yield single bytes while the server has a request; at most for 60 seconds."""
+    yield b"{"
+    wait_until(lambda: in_flight(live) == 1)
+    until = time.monotonic() + 60
+    while in_flight(live) == 1:
+        assert time.monotonic() < until
+        yield b" "
+
+
+@pytest.mark.parametrize("url", [CHAT, "/v1/responses", "/guideway/check", "/v1/files"])
+def test_a_body_that_does_not_arrive(url: str, tiny: Model) -> None:
+    kind = "multipart/form-data; boundary=x" if url == "/v1/files" else "application/json"
+    with live_server({"tiny": tiny}, body_seconds=0.2) as live:
+        answer = sent_in_parts(live, url, kind, 100, [b'{"model": ' if url != "/v1/files" else b"--x\r\n"])
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 408 ")
+        assert b"connection: close" in head.lower()
+        error = json.loads(body)["error"]
+        assert (error["type"], error["code"]) == ("invalid_request_error", "request_timeout")
+        assert in_flight(live) == 0
+
+
+def test_a_body_that_arrives_slowly(tiny: Model) -> None:
+    with live_server({"tiny": tiny}, body_seconds=0.3) as live:
+        answer = sent_in_parts(live, CHAT, "application/json", 1 << 20, drops(live))
+        assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_large_body_has_more_time(tiny: Model) -> None:
+    """The first 64 KiB extend the time by four seconds."""
+    first = b'{"model": "tiny", "prompt": [1], "max_tokens": 1, "user": "' + b"a" * (1 << 16)
+
+    def parts() -> Iterator[bytes]:
+        yield first
+        wait_until(lambda: in_flight(live) == 1)
+        begun = time.monotonic()
+        wait_until(lambda: time.monotonic() - begun > 0.4)
+        yield b'"}'
+
+    with live_server({"tiny": tiny}, body_seconds=0.2) as live:
+        url = live.url.removeprefix("http://")
+        client = http.client.HTTPConnection(url, timeout=60)
+        length = str(len(first) + 2)
+        client.request(
+            "POST", "/v1/completions", parts(), {"Content-Type": "application/json", "Content-Length": length}
+        )
+        assert client.getresponse().status == 200
+        client.close()
 
 
 SLOW: dict[str, dict[str, Any]] = {
