@@ -22,7 +22,7 @@ from guideway.arguments import short_repr
 from guideway.server import batches, files, inspection, responses, session_routes
 from guideway.server.bodies import TimelyBodies
 from guideway.server.compaction import CompactionEndpoint
-from guideway.server.errors import HttpError, error_response
+from guideway.server.errors import HttpError, error_response, stopped
 from guideway.server.explaining import explain
 from guideway.server.generating import GenerationEndpoint
 from guideway.server.models import ModelCard, ServedModels, known_name
@@ -259,7 +259,8 @@ async def _http_exception(request: Request, error: HTTPException) -> Response:
 class _AnsweredAtShutdown:
     """Middleware that answers requests with status 503 if they are cancelled because the drain time is over.
 
-    Without it, the ASGI server would answer them with status 500. A response that has begun is cut off.
+    Without it, the ASGI server would answer them with status 500. A stream of events that has begun ends with an event
+    of the error (`GenerationEndpoint`); another response that has begun is cut off.
 
     Args:
         app: The application.
@@ -270,21 +271,21 @@ class _AnsweredAtShutdown:
         self._app, self._state = app, state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sent = False
+        sent = complete = False
 
         async def sending(message: Message) -> None:
-            nonlocal sent
+            nonlocal sent, complete
             sent = True
+            complete = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
         try:
             await self._app(scope, receive, sending)
         except asyncio.CancelledError:
-            if sent or scope["type"] != "http" or not self._state.draining:
+            if scope["type"] != "http" or not self._state.draining or (sent and not complete):
                 raise
-            message = "the server stopped before the request was complete"
-            ended = HttpError(503, message, kind="server_error", code="shutting_down")
-            await error_response(ended)(scope, receive, send)
+            if not sent:
+                await error_response(stopped())(scope, receive, send)
 
 
 class _LoopbackOnly:

@@ -21,7 +21,7 @@ from guideway.errors import (
     InvalidTokenError,
 )
 
-__all__ = ["HttpError", "error_response", "status_and_object"]
+__all__ = ["HttpError", "error_response", "status_and_object", "stopped"]
 
 _STATUS = {"model_not_found": 404, "response_not_found": 404, "not_found": 404}
 """The HTTP status of an `InvalidRequestError` by its code. All other codes have 400."""
@@ -52,6 +52,12 @@ class HttpError(GuidewayError):
         super().__init__(message)
         self.status, self.kind, self.code, self.param = status, kind, code, param
         self.headers = headers or {}
+
+
+def stopped() -> HttpError:
+    """Return the error (503) for a request that has not ended when the drain time of the server is over."""
+    message = "the server stopped before the request was complete"
+    return HttpError(503, message, kind="server_error", code="shutting_down")
 
 
 def status_and_object(error: BaseException, request: BatchRequest | None = None) -> tuple[int, dict[str, Any]]:

@@ -29,7 +29,7 @@ from guideway.remote import RemoteModel
 from guideway.server.bodies import read_json_and_size
 from guideway.server.chunks import ChatChunks, CompletionChunks
 from guideway.server.echo import PromptEcho, echo_of, report_of
-from guideway.server.errors import HttpError, error_response, status_and_object
+from guideway.server.errors import HttpError, error_response, status_and_object, stopped
 from guideway.server.gateway import UpstreamJob, UpstreamRequest, upstream_job
 from guideway.server.ids import new_id
 from guideway.server.response_events import ResponseEvents
@@ -317,7 +317,12 @@ class GenerationEndpoint:
             keep_alive_seconds=settings.keep_alive_seconds,
             send_seconds=settings.send_seconds,
         )
-        await response.send(client, send)
+        try:
+            await response.send(client, send)
+        except asyncio.CancelledError:
+            if self._state.draining:  # the drain time is over
+                await response.end(chunks.failed(status_and_object(stopped())[1]), send)
+            raise
 
     async def _events(
         self, request: BatchRequest, running: ServedRequest | UpstreamRequest, chunks: Any

@@ -125,6 +125,7 @@ class EventStream:
         self._keep_alive_seconds, self._send_seconds = keep_alive_seconds, send_seconds
         self._changed = time.monotonic()  # the time at which the last send began or ended
         self._sending = False
+        self._begun = self._stalled = False  # `_stalled`: the client took no data for `send_seconds`
 
     async def send(self, client: Client, send: Send) -> None:
         """Send the events. Returns early if the client disconnects; `rest` is closed in every case.
@@ -140,9 +141,22 @@ class EventStream:
             with suppress(ClientLeft, OSError):
                 await client.unless_left(self._run(send))
 
+    async def end(self, last: bytes, send: Send) -> None:
+        """Send the last events, after `send` was cancelled.
+
+        Nothing is sent if the response has not begun, or was cancelled because the client takes no data.
+
+        Args:
+            last: The bytes of the events.
+            send: The `send` function of the ASGI request.
+        """
+        if self._begun and not self._stalled:
+            await send({"type": "http.response.body", "body": last, "more_body": False})
+
     async def _run(self, send: Send) -> None:
         watch = asyncio.ensure_future(self._watch(asyncio.current_task()))
         try:
+            self._begun = True
             await send({"type": "http.response.start", "status": 200, "headers": self._headers})
             await self._send(send, self._first)
             async for data in self._rest:
@@ -165,6 +179,7 @@ class EventStream:
             await asyncio.sleep(min(self._send_seconds, self._keep_alive_seconds) / 2)
             waited = time.monotonic() - self._changed
             if self._sending and waited > self._send_seconds and task is not None:
+                self._stalled = True
                 task.cancel()
                 return
             if not self._sending and waited > self._keep_alive_seconds:

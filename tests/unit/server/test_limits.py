@@ -284,6 +284,81 @@ def test_requests_that_do_not_end_in_the_drain_time() -> None:
     assert not [one for one in messages if "Exception" in one]
 
 
+STREAMS: dict[str, dict[str, Any]] = {
+    CHAT: {**LONG, "stream": True},
+    "/v1/completions": {"model": "tiny", "prompt": "a", "max_tokens": 900, "min_tokens": 890, "stream": True},
+    "/v1/responses": {"model": "tiny", "input": "a", "max_output_tokens": 900, "min_tokens": 890, "stream": True},
+    "/guideway/tokens": {"model": "tiny", "prompt": "a", "max_tokens": 900, "min_tokens": 890},
+}
+
+
+@pytest.mark.parametrize("draining", [True, False])
+@pytest.mark.parametrize("url", STREAMS)
+def test_streams_that_are_cancelled(url: str, draining: bool, tiny: Model) -> None:
+    async def cancelled() -> list[Any]:
+        await state.models.start()
+        begun, never, sent = asyncio.Event(), asyncio.Event(), list[Any]()
+        messages = [{"type": "http.request", "body": json.dumps(STREAMS[url]).encode(), "more_body": False}]
+
+        async def receive() -> Any:
+            if not messages:
+                await never.wait()
+            return messages.pop()
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+            if message["type"] == "http.response.body":
+                begun.set()
+
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": url, "query_string": b"", "headers": headers}
+        task = asyncio.ensure_future(app(scope, receive, send))
+        await asyncio.wait_for(begun.wait(), 30)
+        state.draining = draining
+        task.cancel()
+        await asyncio.wait([task], timeout=20)
+        assert task.cancelled() != draining
+        return sent
+
+    app = create_app(FixedModels({"tiny": tiny}))
+    state: ServerState = app.state.server
+    state.ready = True
+    sent = asyncio.run(cancelled())
+    assert sent[-1].get("more_body", False) != draining
+    last = sent[-1]["body"].decode().split("data: ")
+    assert ("the server stopped" in last[-1]) is (draining and url != "/v1/responses")
+    if not draining:
+        return
+    if url == "/v1/responses":
+        failed = json.loads(last[1].partition("\n")[0])
+        assert (failed["type"], failed["response"]["status"]) == ("response.failed", "failed")
+        assert "the server stopped" in failed["response"]["error"]["message"]
+    else:
+        error = json.loads(last[1])["error"]
+        assert (error["type"], error["code"]) == ("server_error", "shutting_down")
+
+
+def test_a_stream_that_does_not_end_in_the_drain_time() -> None:
+    command = [sys.executable, "-m", "guideway", "serve", "--model", "tiny", "--port", "0", "--drain-seconds", "1"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        url = json.loads(process.stderr.readline())["url"]
+        wait_until(lambda: httpx.get(f"{url}/ready").status_code == 200, 60)
+        body = {**LONG, "stream": True, "n": 128}
+        with httpx.stream("POST", url + CHAT, json=body, timeout=60) as answer:
+            lines = answer.iter_lines()
+            assert next(lines).startswith("data: ")
+            os.kill(process.pid, signal.SIGTERM)
+            last = [line for line in lines if line][-1]
+        assert json.loads(last.removeprefix("data: "))["error"]["code"] == "shutting_down"
+    finally:
+        process.terminate()
+        _, log = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "Exception" not in log
+
+
 HEAD = "POST {url} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
 
 
