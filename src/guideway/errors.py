@@ -256,6 +256,19 @@ class InvalidFileError(GuidewayError, ValueError):
     path of a saved session.
     """
 
+    @classmethod
+    def of(cls, verb: str, path: object, error: OSError | ValueError, more: str = "") -> InvalidFileError:
+        """Return the error for a file that cannot be used, without the number and the path that an `OSError` repeats.
+
+        Args:
+            verb: What cannot be done, such as "read".
+            path: The file.
+            error: Why. A ValueError: for example, the path has a NUL character or a lone surrogate.
+            more: Text for the end of the message.
+        """
+        reason = getattr(error, "strerror", None) or str(error)
+        return cls(f"cannot {verb} {path}: {reason}{more}")
+
 
 class InvalidRequestError(GuidewayError, ValueError):
     """A request of a batch or to the server is malformed: a field of its body, a line of a file, or a row.

@@ -165,7 +165,7 @@ def open_input(source: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int |
     try:
         file = open(source, "rb")  # noqa: SIM115  # closed below
     except (OSError, ValueError) as error:  # ValueError: the path has a NUL character or a lone surrogate
-        raise InvalidFileError(f"cannot read {source}: {getattr(error, 'strerror', None) or error}") from error
+        raise InvalidFileError.of("read", source, error) from error
     with file:
         yield file, os.fstat(file.fileno()).st_size or None  # the size of a pipe is 0
 

@@ -47,7 +47,7 @@ class ResultFile:
                 os.stat(path)  # raises ValueError for a NUL character or a lone surrogate; `realpath` not always
             self.path = Path(os.path.realpath(path))  # a symbolic link is followed, not replaced
         except ValueError as error:
-            raise InvalidFileError(f"cannot continue {path}: {error}") from error
+            raise InvalidFileError.of("continue", path, error) from error
         self.kept = self.removed = self.written = 0
         self._descriptor = -1
         try:
@@ -59,7 +59,7 @@ class ResultFile:
         except OSError as error:
             self.close()
             other = "" if error.filename in (None, str(self.path)) else f" ({error.filename})"
-            raise InvalidFileError(f"cannot continue {path}: {error.strerror or error}{other}") from error
+            raise InvalidFileError.of("continue", path, error, other) from error
         except BaseException:
             self.close()
             raise
@@ -87,10 +87,8 @@ class ResultFile:
                 os.ftruncate(self._descriptor, self._end)
             if not isinstance(error, OSError):
                 raise
-            raise InvalidFileError(
-                f"cannot write {self.path}: {error.strerror}; it has {self.kept + self.written} complete results, and the"
-                " same command continues"
-            ) from error
+            complete = f"; it has {self.kept + self.written} complete results, and the same command continues"
+            raise InvalidFileError.of("write", self.path, error, complete) from error
         self._end += len(data)
         self.written += 1
 
@@ -159,7 +157,7 @@ def entries_of(path: Path) -> Iterator[dict[str, Any]]:
     except InvalidFileError:
         raise
     except (OSError, ValueError) as error:  # ValueError: the path has a NUL character or a lone surrogate
-        raise InvalidFileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise InvalidFileError.of("read", path, error) from error
 
 
 def _entry(path: Path, line: Line) -> dict[str, Any]:

@@ -69,8 +69,8 @@ def read_file(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise InvalidFileError(f"cannot read {path}: line {line} is not UTF-8: {error}") from error
-    except OSError as error:
-        raise InvalidFileError(f"cannot read {path}: {error}") from error
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL character or a lone surrogate
+        raise InvalidFileError.of("read", path, error) from error
 
 
 def read_lines(path: Path, key: str = "text", known: Sequence[str] | None = None) -> list[dict[str, Any]]:

@@ -124,7 +124,7 @@ class Probe:
         try:
             Path(path).write_text(json.dumps(self.to_json(), ensure_ascii=False, indent=2) + "\n", "utf-8")
         except OSError as error:
-            raise InvalidFileError(f"cannot write {path}: {error.strerror or error}") from error
+            raise InvalidFileError.of("write", path, error) from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Probe:
@@ -132,7 +132,7 @@ class Probe:
         try:
             data = loads(Path(path).read_text("utf-8"))
         except OSError as error:
-            raise InvalidFileError(f"cannot read {path}: {error.strerror or error}") from error
+            raise InvalidFileError.of("read", path, error) from error
         except ValueError as error:
             raise InvalidFileError(f"{path} is not JSON: {error}") from error
         if not isinstance(data, Mapping):

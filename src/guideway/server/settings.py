@@ -72,7 +72,7 @@ def read_keys(path: Path) -> tuple[str, ...]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidFileError(f"cannot read the API keys of {path}: {error}") from None
+        raise InvalidFileError.of("read the API keys of", path, error) from None
     keys = tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
     if not keys:
         raise InvalidFileError(f"{path} has no API key; write one key per line")

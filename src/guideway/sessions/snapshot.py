@@ -90,7 +90,7 @@ def save(session: Session, path: Path) -> None:
             with contextlib.suppress(OSError, ValueError):
                 temporary.unlink()
     except (OSError, ValueError) as error:  # ValueError: the path has no name, a NUL character or a lone surrogate
-        raise _unusable("write", path, error) from error
+        raise InvalidFileError.of("write", path, error) from error
 
 
 def load(model: ModelBase, path: Path, constraint: object, session_class: type[Session]) -> Session:
@@ -213,7 +213,7 @@ def _opened(path: Path) -> tuple[dict[str, Any], bytes, int]:
     try:
         data = path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: the path has a NUL character or a lone surrogate
-        raise _unusable("read", path, error) from error
+        raise InvalidFileError.of("read", path, error) from error
     if len(data) < _HEADER.size or data[:8] != _MAGIC:
         raise SnapshotError(f"{path.name} is not a saved session")
     _, version, text_size, size, digest = _HEADER.unpack_from(data)
@@ -231,11 +231,6 @@ def _opened(path: Path) -> tuple[dict[str, Any], bytes, int]:
     if not isinstance(meta, dict):
         raise SnapshotError(f"{path.name} is damaged: the JSON header is not an object")
     return meta, bytes(body[text_size:]), size
-
-
-def _unusable(verb: str, path: Path, error: OSError | ValueError) -> InvalidFileError:
-    """Return the error for a file that cannot be read or written. `verb`: "read" or "write"."""
-    return InvalidFileError(f"cannot {verb} {path}: {getattr(error, 'strerror', None) or error}")
 
 
 def _arrays(listed: list[tuple[str, str, list[int]]], packed: bytes, size: int) -> dict[str, NDArray[Any]]:

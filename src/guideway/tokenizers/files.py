@@ -42,7 +42,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
         with open(file, "rb") as opened:
             start = opened.read(4096)
     except OSError as error:
-        raise InvalidFileError(f"cannot read {file}: {error}") from error
+        raise InvalidFileError.of("read", file, error) from error
     if start.startswith(gguf.MAGIC):
         return gguf.of_path(file)
     if _RANKS.match(start):

@@ -394,7 +394,7 @@ def read_text(file: Path) -> str:
             raise InvalidFileError(f"{file} has more than {_MAX_JSON_BYTES:,} bytes")
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidFileError(f"cannot read {file}: {error}") from error
+        raise InvalidFileError.of("read", file, error) from error
 
 
 def read_json(file: Path) -> str:

@@ -153,7 +153,7 @@ def of_path(path: Path) -> TokenizerBackend:
     try:
         model = path.read_bytes()
     except OSError as error:
-        raise InvalidFileError(f"cannot read {path}: {error}") from error
+        raise InvalidFileError.of("read", path, error) from error
     try:
         return of_model(model)
     except InvalidFileError as error:
