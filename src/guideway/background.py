@@ -3,14 +3,14 @@
 Preparing a constraint can take milliseconds or seconds: it is lowered by Python code, which holds the interpreter's
 lock (GIL), and its compilation is work of the kernel, which occupies a processor. If many were prepared at once, they
 would delay the generation loop of a model and the event loop. So all preparation of a process shares a few slots. A job
-is work that needs a slot: a block of `turn`, or a `Task`.
+is work that needs a slot: a block of `Turn`, or a `Task`.
 
 - A job has a level, which depends on the processor time that it has used. It begins at level 0, or at the level that is
   given to `Task.start`. After the times in `_LEVELS`, it moves to the next level. Each slot takes only jobs up to a
   highest level (`_SLOTS`), so long jobs cannot occupy all slots.
 - A free slot is given to the waiting job of the lowest level. At the same level, the rank decides (`RUNNING`, then
   `WAITING`, then `NEW`), and at the same rank the order of arrival.
-- A job that runs Python code (`turn`) moves to its next level at a `checkpoint`. Work of the kernel (`call`, `Task`) is
+- A job that runs Python code (`Turn`) moves to its next level at a `checkpoint`. Work of the kernel (`call`, `Task`) is
   limited to the time of its level. If that is not enough, the work is repeated at the next level; the kernel has stored
   its intermediate results.
 - Of the threads with a slot, one at a time runs Python code, for a millisecond. Then this thread sleeps for a moment,
@@ -19,7 +19,7 @@ is work that needs a slot: a block of `turn`, or a `Task`.
   10 ms at most, and before they use a store of the kernel, for 5 ms at most. So a loop delays them, but cannot stop
   them.
 
-In threads that are not background threads, `turn` and `checkpoint` have no effect, and `call` only calls the function.
+In threads that are not background threads, `Turn` and `checkpoint` have no effect, and `call` only calls the function.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ __all__ = [
     "RUNNING",
     "WAITING",
     "Task",
+    "Turn",
     "begin_round",
     "call",
     "checkpoint",
@@ -55,7 +56,6 @@ __all__ = [
     "processor_count",
     "run",
     "submit",
-    "turn",
 ]
 
 P = ParamSpec("P")
@@ -87,7 +87,7 @@ _STUCK_SECONDS = 1.0  # a thread without a checkpoint for this time can lose its
 
 
 class _Job:
-    """A block of `turn`, or the work of a `Task`: what gets a slot. One thread works on it at a time.
+    """A block of `Turn`, or the work of a `Task`: what gets a slot. One thread works on it at a time.
 
     Attributes:
         rank: `RUNNING`, `WAITING` or `NEW`.
@@ -274,7 +274,7 @@ class _Caller:
 class _ThreadState(threading.local):
     pool: _ThreadPool | None = None  # None: this is not a background thread
     caller: _Caller | None = None
-    job: _Job | None = None  # of the block of `turn` in which the thread is
+    job: _Job | None = None  # of the block of `Turn` in which the thread is
     has_turn = False
     until: float | None = None  # the time at which this thread's turn ends; None: it is not in a turn
     yields = False  # whether the turn also ends when a round of a generation loop begins
@@ -313,7 +313,7 @@ def _wait_for_slot(job: _Job) -> None:
     job.begin()
 
 
-class turn:
+class Turn:
     """A context manager. In its block, a background thread has a slot, and background threads take turns.
 
     Usually one of them runs Python code at a time (see `_Turns`). The block has no effect in other threads, and within
@@ -392,7 +392,7 @@ def _check_caller() -> None:
 def call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function of the kernel that releases the GIL, and return its result.
 
-    In a block of `turn`, other threads run Python code meanwhile, and the job's level limits the work. If the
+    In a block of `Turn`, other threads run Python code meanwhile, and the job's level limits the work. If the
     work exceeds this limit, the job moves to the next level and the function is called again.
 
     Raises:
@@ -669,7 +669,7 @@ async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function in a background thread, and return its result. The arguments are those of `asyncio.to_thread`.
 
     If the caller is cancelled, a call that has not begun is not made. A call that has begun ends early only where it
-    begins a block of `turn`, or waits inside such a block for its next turn. Otherwise it continues to its end, and its
+    begins a block of `Turn`, or waits inside such a block for its next turn. Otherwise it continues to its end, and its
     result is lost.
     """
     caller = _Caller()
@@ -682,7 +682,7 @@ async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def submit(function: Callable[[], None]) -> None:
-    """Call a function in a background thread, in a block of `turn(RUNNING)`, and do not wait for it.
+    """Call a function in a background thread, in a block of `Turn(RUNNING)`, and do not wait for it.
 
     The function must not raise: the exception would be lost. The threads are separate from those of `run`, so that the
     call does not wait for a thread that prepares a constraint.
@@ -692,7 +692,7 @@ def submit(function: Callable[[], None]) -> None:
     """
 
     def in_turns() -> None:
-        with turn(RUNNING):
+        with Turn(RUNNING):
             function()
 
     _POOL.finishers.submit(in_turns)

@@ -24,7 +24,7 @@ def test_long_work_does_not_delay_short_work() -> None:
     order: list[str] = []
 
     def work(name: str, steps: int) -> None:
-        with background.turn():
+        with background.Turn():
             for _ in range(steps):
                 start = time.thread_time()
                 while time.thread_time() - start < 0.002:
@@ -43,13 +43,13 @@ def test_turns_do_not_block_for_ever() -> None:
     lock = threading.Lock()
 
     def holds() -> None:
-        with background.turn(), lock:  # waits for its next turn with the lock
+        with background.Turn(), lock:  # waits for its next turn with the lock
             for _ in range(3):
                 time.sleep(0.002)
                 background.checkpoint()
 
     def wants() -> None:
-        with background.turn(), lock:
+        with background.Turn(), lock:
             pass
 
     async def all_of_them() -> None:
@@ -59,7 +59,7 @@ def test_turns_do_not_block_for_ever() -> None:
 
 
 def test_other_threads_have_no_turns() -> None:
-    with background.turn():
+    with background.Turn():
         background.checkpoint()
         assert background.call(lambda: bound_work(None)) is None
     assert background._THREAD.until is None
@@ -85,7 +85,7 @@ def test_few_jobs_work_at_the_same_time() -> None:
             now -= 1
 
     def work() -> None:
-        with background.turn():
+        with background.Turn():
             for _ in range(4):
                 background.call(kernel_work)
                 background.checkpoint()
@@ -101,12 +101,12 @@ def test_a_short_job_does_not_wait_for_many_long_ones() -> None:
     order: list[str] = []
 
     def long() -> None:
-        with background.turn():
+        with background.Turn():
             busy(0.15)
         order.append("long")
 
     def short() -> None:
-        with background.turn():
+        with background.Turn():
             pass
         order.append("short")
 
@@ -134,7 +134,7 @@ def test_a_call_is_repeated_at_the_next_level() -> None:
         return "done"
 
     def job() -> str:
-        with background.turn():
+        with background.Turn():
             assert bound_work(None) is None
             found = background.call(work)
             assert bound_work(None) is None
@@ -152,7 +152,7 @@ def test_an_outer_limit_is_kept() -> None:
         raise WorkDeferred
 
     def job() -> tuple[int | None, int | None]:
-        with background.turn():
+        with background.Turn():
             bound_work(1_000)
             background.call(lambda: bound_work(600))  # 400 units are used
             left = bound_work(None)
@@ -169,7 +169,7 @@ def test_a_cancelled_call_ends_at_its_next_checkpoint() -> None:
 
     def endless() -> None:
         try:
-            with background.turn():
+            with background.Turn():
                 begun.set()
                 while True:
                     background.checkpoint()
@@ -192,12 +192,12 @@ def test_a_thread_that_waits_loses_its_slot(monkeypatch: pytest.MonkeyPatch) -> 
     released = threading.Event()
 
     def waits() -> None:
-        with background.turn():
+        with background.Turn():
             assert released.wait(20)
             background.checkpoint()
 
     def releases() -> None:
-        with background.turn():
+        with background.Turn():
             released.set()
 
     async def all_of_them() -> None:
@@ -279,7 +279,7 @@ import asyncio, sys, threading, time
 from guideway import background
 from guideway._kernel import WorkDeferred, bound_work
 def endless():
-    with background.turn():
+    with background.Turn():
         while True:
             background.checkpoint()
 async def leaves():
@@ -325,7 +325,7 @@ def test_python_code_pauses_during_a_round() -> None:
 
     def work() -> None:
         nonlocal steps
-        with background.turn():
+        with background.Turn():
             while not is_over.is_set():
                 steps += 1
                 background.checkpoint()
@@ -354,7 +354,7 @@ def test_python_code_pauses_during_a_round() -> None:
 
 def test_background_threads_make_progress_during_an_endless_round() -> None:
     def work() -> int:
-        with background.turn():
+        with background.Turn():
             for _ in range(3):
                 start = time.thread_time()
                 while time.thread_time() - start < 0.002:

@@ -81,7 +81,7 @@ def compile(
     missed = known.of_object(constraint) if content is None else known.of_content(content)
     if missed is not None and (found := _automata.get((missed, table.fingerprint))) is not None:
         return found
-    with background.turn():
+    with background.Turn():
         stable = content_key(constraint) if isinstance(constraint, dict) and size >= programs.LOOK_BYTES else None
         program, made, ahead = _program(constraint, stable, size)
         digest = _digest(program)
@@ -158,7 +158,7 @@ async def acompile(
 
 
 def _from_source(constraint: object, table: Vocabulary, kernel: KernelVocabulary | None = None) -> Automaton:
-    with background.turn():
+    with background.Turn():
         source = constraints.of(constraint)
         made = source.grammar()
         program = encode(made)

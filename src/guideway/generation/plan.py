@@ -529,7 +529,7 @@ def _least_tokens(automaton: Automaton) -> int:
     if (known := _LEAST.get(automaton)) is not None:
         return known
     if (found := _within(_QUICK_WORK, least)) is None:
-        with background.turn():
+        with background.Turn():
             found = background.call(least)
     _LEAST[automaton] = found
     return found
