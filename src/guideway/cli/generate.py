@@ -69,7 +69,7 @@ def generate(
     n: Annotated[int | None, typer.Option(min=1, help="The number of texts per prompt, as JSON lines.")] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="The maximum number of tokens.")] = MAX_TOKENS,
     min_tokens: Annotated[
-        int, typer.Option(min=0, help="The minimum number of tokens, unless the constraint ends before.")
+        int, typer.Option(min=0, help="The minimum number of tokens; fewer if a constraint allows no longer text.")
     ] = 0,
     temperature: TemperatureOption = None,
     top_k: TopKOption = 0,

@@ -117,7 +117,9 @@ OPTIONS: dict[str, Option] = {
         " this changed the text.",
     ),
     "min_tokens": Option(
-        0, "EOS is not drawn before this number of tokens, unless the constraint allows nothing else."
+        0,
+        "Neither EOS nor a stop option ends the text before this number of tokens. A constraint does if it allows no"
+        " further text: then the result has fewer tokens.",
     ),
     "temperature": Option(None, "0 is greedy. None: 0, or 1 if `n` is given. Shortcut for `Sampler(temperature)`."),
     "top_k": Option(0, "Draw from the k most probable tokens; 0: all. Shortcut for a `Sampler`."),

@@ -62,7 +62,7 @@ class Limits:
 
     Attributes:
         max_tokens: The maximum number of tokens, EOS included.
-        min_tokens: EOS is excluded before this number of tokens, unless the constraint allows nothing else.
+        min_tokens: Nothing ends the text before this number of tokens, except a constraint that allows nothing else.
         stop: Strings that end the text. The text ends before them.
         stop_token_ids: Ids that end the text, in addition to EOS.
         stopping_criteria: Called with the text after each draw that does not end it; True ends the text.
@@ -142,8 +142,7 @@ class Row:
         self._changed: Divergence | None = None
         self._free_run: UnbudgetedRun | None = None
         self._unseen = begun - len(steps)  # the number of tokens at the start without log-probabilities
-        self._eos_ids = frozenset(session.tokenizer.eos_ids)
-        self._ends = self._eos_ids | limits.stop_token_ids
+        self._ends = frozenset(session.tokenizer.eos_ids) | limits.stop_token_ids
         self.begun = begun
         self._start = len(session) - begun
         self._forced: set[int] = set()  # positions in the session
@@ -156,7 +155,8 @@ class Row:
         self._prompt_seconds: float | None = None
         self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
         banned = tuple(text.encode() for text in limits.bad_words)
-        self.watch = Watch(session.tokenizer.vocabulary, tuple(text.encode() for text in limits.stop), banned, healed)
+        stop = tuple(text.encode() for text in limits.stop)
+        self.watch = Watch(session.tokenizer.vocabulary, stop, banned, healed, limits.min_tokens)
         self._free_after = self.watch.skipped if free_after else 0
         matcher = session.matcher
         self.is_checked = not (limits.complete and matcher is not None)
@@ -325,7 +325,7 @@ class Row:
             logits, mask = session.shared_logits(), session.mask
             self.steps.append(report(logits, mask, token_id, forced=bool(only), count=limits.logprobs))
         self._take([token_id], forced=bool(only))
-        ask = limits.stopping_criteria
+        ask = limits.stopping_criteria if len(session) - self._start > limits.min_tokens else None
         if ask is not None and not self.is_over and ask(self.watch.data.decode("utf-8", "ignore")):
             self.finish_reason = "stop"
 
@@ -464,7 +464,7 @@ class Row:
             without = self._forbidden.get(place, _NONE) if self._forbidden else _NONE
             taken = place - self._start
             budget = limits.max_tokens - taken if limits.complete else None
-            avoid = self._eos_ids if taken < limits.min_tokens else _NONE
+            avoid = self._ends if taken < limits.min_tokens else _NONE
             try:
                 one = session.only_legal(budget, without=without, avoid=avoid, compare=self._compares)
             except UnsatisfiableError:

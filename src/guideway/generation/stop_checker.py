@@ -19,6 +19,7 @@ class Watch:
         stop: The stop strings, as UTF-8.
         banned: The banned strings, as UTF-8.
         healed: The text at the start that repeats the end of the prompt (token healing). It is not output.
+        min_tokens: A stop string does not end the text if one of this number of tokens at the start completes it.
 
     Attributes:
         healed: As the argument.
@@ -30,10 +31,16 @@ class Watch:
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, stop: Sequence[bytes] = (), banned: Sequence[bytes] = (), healed: str = ""
+        self,
+        vocabulary: Vocabulary,
+        stop: Sequence[bytes] = (),
+        banned: Sequence[bytes] = (),
+        healed: str = "",
+        min_tokens: int = 0,
     ) -> None:
         self._vocabulary = vocabulary
         self._stop, self._banned = tuple(stop), tuple(banned)
+        self._min_tokens = min_tokens
         self.is_idle = not (self._banned or self._stop)
         self.healed = healed
         self.skipped = len(healed.encode())
@@ -87,7 +94,8 @@ class Watch:
         first = _first(self._data, self._banned, before, self.skipped)
         if first is not None:
             return next(n for n, end in enumerate(self._ends) if end > first[0])
-        stop = _first(self._data, self._stop, before, self.skipped) if self.cut is None else None
+        may_stop = self.cut is None and len(self._ends) > self._min_tokens
+        stop = _first(self._data, self._stop, before, self.skipped) if may_stop else None
         if stop is not None:
             self.cut = stop[0]
             self.stopped_by = stop[1].decode()

@@ -133,7 +133,7 @@ def test_failure_during_generation_ends_one_row() -> None:
             raise KeyError("mine")
         return False
 
-    requests = ["a", gw.GenerationRequest("a", None, stopping_criteria=failing, min_tokens=6), "b"]
+    requests = ["a", gw.GenerationRequest("a", None, stopping_criteria=failing, min_tokens=2), "b"]
     stream = gw.stream(MODEL, requests, max_tokens=6, return_exceptions=True)
     texts = {0: "", 2: ""}
     for piece in stream:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -28,7 +29,8 @@ BYTES = [
     b"\xc3\xa9",
 ]
 VOCABULARY = Vocabulary(BYTES, eos_ids=[0], special_ids=[0])
-HOT: dict[str, Any] = {"temperature": 2.0, "max_tokens": 40, "min_tokens": 40}
+HOT: dict[str, Any] = {"sampler": gw.Sampler(temperature=2.0, logit_bias={0: -math.inf}), "max_tokens": 40}
+"""Options with which no text ends before 40 tokens."""
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["supports_rollback", "recurrent"])
@@ -179,6 +181,51 @@ def test_min_tokens(model: Model) -> None:
     # A constraint that cannot be extended ends the text.
     assert details(model, gw.Regex("a{1,4}"), min_tokens=20, max_tokens=30).value == "aaaa"
     assert len(details(model, gw.Regex("a*"), min_tokens=20, max_tokens=30).text) >= 20
+
+
+@pytest.mark.parametrize("least", [0, 5, 17, 40])
+@pytest.mark.parametrize("more", [{}, {"logprobs": 1}, {"bad_words": ["€€"]}], ids=str)
+def test_stop_options_and_min_tokens(model: Model, least: int, more: dict[str, Any]) -> None:
+    """As in vLLM: a stop string does not end the text before `min_tokens`; ids of `stop_token_ids` are not drawn."""
+    comma, met = BYTES.index(b","), 0
+    asked: list[str] = []
+
+    def never(text: str) -> bool:
+        asked.append(text)
+        return False
+
+    for seed in range(6):
+        whole = details(model, seed=seed, **more, **HOT)
+        data, end = VOCABULARY.bytes_of(whole.tokens), len(VOCABULARY.bytes_of(whole.tokens[:least]))
+        found = details(model, seed=seed, stop="b", min_tokens=least, **more, **HOT)
+        at = data.find(b"b", end)
+        assert found.finish_reason == ("length" if at < 0 else "stop")
+        assert found.text == TextStream().push(data if at < 0 else data[:at])
+        met += at >= 0
+        asked.clear()
+        details(model, seed=seed, stopping_criteria=never, min_tokens=least, **more, **HOT)
+        assert len(asked) == max(39 - least, 0)  # it is not called after the last token
+        ended = details(model, seed=seed, stop_token_ids=[comma], min_tokens=least, **more, **HOT)
+        assert comma not in (*ended.tokens[:least], *ended.tokens[:-1])
+    assert bool(met) == (least < 40)
+
+
+def test_min_tokens_in_streams_strides_and_speculation() -> None:
+    tiny = gw.load("tiny")
+    options: Any = {"stop": ["=", "e"], "min_tokens": 9, "max_tokens": 30, "seed": 3, "temperature": 1.0}
+    plain = complete(tiny, "a b a b a", **options)
+    assert plain.finish_reason == "stop"
+    assert len(plain.tokens) > 9
+    assert complete(tiny, "a b a b a", prompt_lookup_num_tokens=4, **options).tokens == plain.tokens
+    stream = gw.stream(tiny, "a b a b a", **options)
+    assert "".join(stream) == stream.results.text == plain.text
+
+
+def test_a_constraint_may_end_the_text_before_min_tokens(model: Model) -> None:
+    for seed in range(4):
+        short = details(model, gw.Choice(["abc"]), min_tokens=9, seed=seed)
+        assert (short.value, short.finish_reason, short.truncation) == ("abc", "stop", None)
+        assert len(short.tokens) < 9
 
 
 def test_without_closing_a_text_may_be_cut(model: Model) -> None:

@@ -104,6 +104,19 @@ def test_refused_fields(client: openai.OpenAI, fields: dict[str, Any], param: st
     assert found.value.param == param
 
 
+def test_min_tokens(client: openai.OpenAI) -> None:
+    """A constraint that allows no further text ends the text earlier, a stop string does not."""
+    chosen = ask(client, extra_body={"structured_outputs": {"choice": ["abc"]}, "min_tokens": 9}, max_tokens=20)
+    assert (chosen.choices[0].message.content, chosen.choices[0].finish_reason) == ("abc", "stop")
+    assert chosen.usage.completion_tokens < 9
+    whole = ask(client, max_tokens=20, temperature=0).choices[0].message.content
+    first = ask(client, max_tokens=20, temperature=0, stop=whole[0])
+    assert (first.choices[0].message.content, first.choices[0].finish_reason) == ("", "stop")
+    later = ask(client, max_tokens=20, temperature=0, stop=whole[0], extra_body={"min_tokens": 9})
+    assert later.choices[0].message.content.startswith(whole[0])
+    assert later.usage.completion_tokens > 9
+
+
 def test_unknown_model(client: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError, match="this server has tiny") as found:
         ask(client, model="large")
