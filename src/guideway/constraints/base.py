@@ -16,7 +16,7 @@ from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExcee
 from guideway.grammar.cfg import Repetition, Rule, Text, lower, terms
 from guideway.grammar.nodes import Alternative, Grammar, Leaf, Sequence, leaf, renumbered
 from guideway.grammar.recognizer import fits
-from guideway.grammar.regular import Complement, Concat, Intersection, Literals, Regular, Union
+from guideway.grammar.regular import Complement, Concat, Intersection, Literals, Regular, Union, as_text
 
 if TYPE_CHECKING:
     from guideway.constraints.exports import LarkDialect, RegexDialect
@@ -436,7 +436,8 @@ class _All(_Combined[str]):
 class _Other(Constraint[str]):
     def __init__(self, part: Constraint[object]) -> None:
         self._part = part
-        self._language = Complement(_regular(part, "~"))
+        # `parse` reads the name of a special token as text, so this text is excluded, too
+        self._language = Complement(as_text(_regular(part, "~")))
 
     def regular(self) -> Regular:
         return self._language

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from guideway.arguments import short_repr
+from guideway.constraints.base import Constraint
 from guideway.constraints.captures import IGNORED, Rules
 from guideway.constraints.embed import term_of
 from guideway.constraints.rules import RuleConstraint, already_defined
@@ -18,7 +19,8 @@ from guideway.frontends.cfg.lark.ignored_text import IgnoredText, LookaheadError
 from guideway.frontends.cfg.lark.statements import LarkReader
 from guideway.frontends.cfg.scanner import special_of
 from guideway.grammar.cfg import Concatenation, Ref, Rule, Term, Text, lower
-from guideway.grammar.regular import NEVER, Concat, Repeat, Union
+from guideway.grammar.derivatives import spelled_out
+from guideway.grammar.regular import NEVER, Concat, Regular, Repeat, Union
 
 __all__ = ["Lark"]
 
@@ -121,10 +123,10 @@ class Lark(RuleConstraint):
 
         Ignored text is allowed before each terminal and at the end of the text. Within it, each ignored terminal takes
         the longest match of its pattern. The list is empty if this excludes no sequence of ignored terminals: the
-        simpler rules of `_read` are then exact.
+        simpler rules of `_read` are then exact. Parts that `_written` cannot write are not compared with ignored text.
         """
         texts = {name: terminals.language(name) for name in terminals.names if name in used}
-        regular = {name: part.regular() for name, part in self.parts.items()}
+        regular = {name: _written(part) for name, part in self.parts.items()}
         texts |= {name: language for name, language in regular.items() if language is not None}
         names = [f"%ignore {number}" for number in range(len(reader.ignored))]
         at = reader.ignored[0].at
@@ -134,7 +136,8 @@ class Lark(RuleConstraint):
                 return []
             alone = Text(gaps.alone())
             rules = [Rule(name, one.term, reader.place(one.at)) for name, one in reader.rules.items()]
-            for name in texts:
+            joined = [name for name in texts if name not in self.parts or gaps.meets(name)]
+            for name in joined:
                 rules.append(Rule(name, Text(gaps.before(name)), terminals.place(name)))
         except LookaheadError:
             reader.fail(
@@ -145,7 +148,7 @@ class Lark(RuleConstraint):
         except LimitExceededError as error:
             reader.fail(str(error), at, LimitExceededError)
         others: list[tuple[str, Term]] = [(name, Text(special_of(name))) for name in reader.special]
-        others += [(name, term_of(part)) for name, part in self.parts.items() if regular[name] is None]
+        others += [(name, term_of(part)) for name, part in self.parts.items() if name not in joined]
         rules += [Rule(name, Concatenation((alone, term))) for name, term in others]
         return [*rules, Rule(_ROOT, Concatenation((Ref(start), alone)))]
 
@@ -177,6 +180,18 @@ class Lark(RuleConstraint):
             raise InvalidConstraintError(
                 f"start rule {start!r} is not defined; defined rules: {', '.join(sorted(reader.rules))}"
             )
+
+
+def _written(part: Constraint[Any]) -> Regular | None:
+    """Return the language of a part, without `JsonEscaped` and `Substrings`.
+
+    None: the part is not regular, contains special tokens, or consists of the substrings of a long text.
+    """
+    language = part.regular()
+    try:
+        return None if language is None else spelled_out(language)
+    except (UnsupportedError, LimitExceededError):
+        return None
 
 
 class _Spaced:

@@ -19,7 +19,7 @@ from guideway.frontends.cfg.scanner import Reader
 from guideway.grammar.cfg import Lowered, Rule, Text, lower
 from guideway.grammar.cfg.terms import parts_first
 from guideway.grammar.nodes import Grammar, leaf
-from guideway.grammar.recognizer import accepts, byte_automaton, is_empty
+from guideway.grammar.recognizer import accepts, byte_automaton, has_token_names, is_empty
 from guideway.grammar.work import BoundedWork
 
 if TYPE_CHECKING:
@@ -167,13 +167,16 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
     def parse(self, text: str) -> str:
         """Return the text if the grammar derives it."""
         problem = f"does not match {self!r}"
-        if self._automaton is None:
+        automaton = None if has_token_names() else self._automaton
+        if automaton is None:
             try:
-                self._automaton = byte_automaton(self._grammar)
+                automaton = byte_automaton(self._grammar)
             except UnsatisfiableError:
                 raise does_not_fit(self._grammar, text, problem) from None
-        if not accepts(self._automaton, text):
-            raise does_not_fit(self._automaton, text, problem)
+            if not has_token_names():
+                self._automaton = automaton
+        if not accepts(automaton, text):
+            raise does_not_fit(automaton, text, problem)
         return text
 
     def conflict(self, place: str | None) -> str | None:

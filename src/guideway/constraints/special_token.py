@@ -31,7 +31,7 @@ class SpecialToken(Constraint[str]):
 
     Only this token matches, never other tokens whose texts spell its name. If the vocabulary has no special token with
     this name, the name is matched as text. The operators `~` and `&` apply to text only: no special token matches their
-    results.
+    results. `~` reads the name as text, as `parse` does.
 
     Args:
         name: The name of the token, for example "<|python_tag|>".

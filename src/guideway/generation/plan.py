@@ -42,10 +42,11 @@ from guideway.generation.results import Generation, GenerationState, TokenLimit,
 from guideway.generation.retries import InvalidAttempt, final_error, retried, token_ends
 from guideway.generation.scheduler import Row
 from guideway.generation.speculation import AssistantDrafter, Drafter, PromptLookup, check_assistant
+from guideway.grammar.recognizer import TokenNameError, token_names
 from guideway.jsontext.decoder import loads
 from guideway.jsontext.pointer import pointer_at
 from guideway.sessions import LOGITS_BYTES, ModelBase, Session, feed_all
-from guideway.tokenizers import TextStream
+from guideway.tokenizers import TextStream, Vocabulary
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs, Unpack
@@ -345,10 +346,16 @@ class Plan:
         truncation = self._truncation(row, tokens)
         value: Any = text
         error: InvalidTextError | None = None
+        names: Mapping[int, str] = {}
         if self.source is not None:
             whole = row.finish_reason == "stop"
             try:
-                value = _value(self.source, text) if whole and not self._refuses(row, truncation) else None
+                try:
+                    value = _value(self.source, text) if whole and not self._refuses(row, truncation) else None
+                except TokenNameError:
+                    names = _special_names(session.tokenizer.vocabulary)
+                    with token_names(names):
+                        value = _value(self.source, text)
             except InvalidTextError as problem:
                 value, error = None, problem
         ends = token_ends(row, tokens, self.model) if row.steps else ()
@@ -372,6 +379,7 @@ class Plan:
             ends,
             self._distributions(row, tokens, text, ends) if self.settings.distributions and error is None else {},
             cached_tokens=min(session.counts.cached, prompt_tokens),
+            token_names=names,
         )
         if truncation is not None and self._refuses(row, truncation):
             raise TruncatedError(_truncated(truncation, self.settings.limits.max_tokens, session, row.begun), found)
@@ -465,6 +473,12 @@ def _truncated(truncation: Truncation, most: int, session: Session, begun: int) 
 def _quotes(source: Constraint[Any]) -> bool:
     """Return whether a constraint has a JSON Schema with verbatim strings whose source text is known."""
     return isinstance(source, (JsonSchema, PythonType)) and source.quoted is not None and source.is_verbatim
+
+
+def _special_names(vocabulary: Vocabulary) -> dict[int, str]:
+    """Return the names of the special tokens by id."""
+    ids = (*vocabulary.special_ids, *vocabulary.eos_ids)
+    return {one: vocabulary.bytes_of([one], special=True).decode("utf-8", "replace") for one in ids}
 
 
 def _value(source: Constraint[Any], text: str) -> Any:

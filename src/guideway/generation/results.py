@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -13,6 +14,7 @@ from guideway.errors import InvalidTextError
 from guideway.generation.fields import Field, OptionProbability, fields_of
 from guideway.generation.scheduler import FinishReason, Timings
 from guideway.generation.spans import Span, spans_of
+from guideway.grammar.recognizer import token_names
 from guideway.sampling import TokenLogprobs
 from guideway.sessions import Divergence, KVCache, ModelBase
 
@@ -173,6 +175,8 @@ class Generation(Generic[T_co]):
         distributions: `Field.distribution` of the fields by JSON Pointer, if `distributions=True` was given.
         invalid: The error of the validator that rejected the value, with `on_invalid="return"`; else None.
         cached_tokens: How many tokens of the prompt the model did not run, because the prefix cache had them.
+        token_names: The names of the special tokens by id, if the constraint gives special tokens by their ids and the
+            text is whole; else empty.
     """
 
     value: T_co
@@ -194,6 +198,7 @@ class Generation(Generic[T_co]):
     distributions: Mapping[str, tuple[OptionProbability, ...]] = field(default_factory=dict)
     invalid: InvalidTextError | None = field(default=None, compare=False)
     cached_tokens: int = field(default=0, compare=False)
+    token_names: Mapping[int, str] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         name, value = ("text", self.text) if self.value is None else ("value", self.value)
@@ -216,7 +221,8 @@ class Generation(Generic[T_co]):
         """
         if self.state.source is None:
             raise ValueError("captures need a constraint, and this text was generated without one")
-        return self.state.source.captures(self.text)
+        with token_names(self.token_names) if self.token_names else nullcontext():
+            return self.state.source.captures(self.text)
 
     @property
     def spans(self) -> dict[str, tuple[Span, ...]]:

@@ -33,7 +33,7 @@ from guideway.grammar.regular import (
 from guideway.grammar.substrings import graph_of
 from guideway.grammar.work import spend
 
-__all__ = ["MAX_STATES", "Speller", "determinized", "spelled_out"]
+__all__ = ["MAX_STATES", "Derivatives", "Speller", "determinized", "spelled_out"]
 
 MAX_STATES = 5_000
 """The default maximum number of states of `determinized`."""
@@ -266,8 +266,11 @@ def _hex(low: int, high: int, width: int) -> Regular:
 # -- derivatives
 
 
-class _Machine:
+class Derivatives:
     """Expressions in normal form, and their derivatives. An expression is a number, equal for equal expressions.
+
+    Args:
+        limit: If there are more than 40 * `limit` expressions, a method raises `LimitExceededError`.
 
     Attributes:
         never: The empty language.
@@ -299,6 +302,7 @@ class _Machine:
         return number
 
     def nullable(self, number: int) -> bool:
+        """Return whether the empty text is in an expression."""
         return self._nullable[number]
 
     def either(self, parts: Iterable[int]) -> int:
@@ -513,7 +517,7 @@ def determinized(expression: Regular, limit: int = MAX_STATES) -> Dfa:
             is nested too deep.
         UnsupportedError: The expression contains `JsonEscaped` or a special token.
     """
-    machine = _Machine(limit)
+    machine = Derivatives(limit)
     try:
         start = machine.add(expression)
         numbers, queue = {start: 0}, [start]

@@ -7,6 +7,7 @@ describes the decoded content of a JSON string.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import replace
 from typing import Literal
 
 from guideway.background import checkpoint
@@ -32,6 +33,7 @@ __all__ = [
     "Spelling",
     "Substrings",
     "Union",
+    "as_text",
     "both",
     "cat",
     "chars",
@@ -43,6 +45,7 @@ __all__ = [
     "parts_of",
     "repeat",
     "repeated",
+    "with_leaves",
 ]
 
 _MAX_COUNT = 4_294_967_294  # the largest count that the kernel represents
@@ -214,6 +217,32 @@ def distinct(
             todo.pop()
             seen.add(id(one))
             yield one
+
+
+def with_leaves(root: Regular, change: Callable[[Regular], Regular]) -> Regular:
+    """Return an expression in which each expression without parts is replaced by the result of `change` for it."""
+    made: dict[int, Regular] = {}
+    for one in distinct(root):
+        parts = tuple(made[id(part)] for part in parts_of(one))
+        match one:
+            case Concat() | Union() | Intersection():
+                made[id(one)] = type(one)(parts)
+            case Complement() | Repeat() | JsonEscaped():
+                made[id(one)] = replace(one, part=parts[0])
+            case _:
+                made[id(one)] = change(one)
+    return made[id(root)]
+
+
+def as_text(root: Regular) -> Regular:
+    """Return an expression in which the names of special tokens are text. Special tokens given by ids match nothing."""
+
+    def text(one: Regular) -> Regular:
+        if not isinstance(one, Special):
+            return one
+        return Literals((one.name,)) if isinstance(one.name, str) else NEVER
+
+    return with_leaves(root, text) if any(isinstance(one, Special) for one in distinct(root)) else root
 
 
 EMPTY = Concat(())

@@ -50,6 +50,28 @@ def test_a_part_that_the_text_declares_is_used(gap: str, parts: dict[str, object
     assert source.captures(text + "b")["one"] == text
 
 
+@pytest.mark.parametrize("gap", ['\n%ignore " "', GAP])
+@pytest.mark.parametrize(
+    ("part", "text", "other"),
+    [
+        (gw.JsonSchema({"type": "string"}), '"a #b"', '"a'),
+        (gw.JsonSchema({"type": "string", "maxLength": 30_000}), '"a #b"', '"a'),
+        (gw.constraints.Substring("a <b"), "<b", "<a"),
+        (gw.constraints.Substring("a<b" * 1_000), "<ba", "<a"),
+        (gw.constraints.SpecialToken("<a>"), "<a>", "a"),
+        (gw.Tags([gw.Tag("<a>", "1", "")], special=["<a>"], separator=","), "<a>1,<a>1", "<a>1,"),
+        (~gw.constraints.Substring("ab") & gw.Regex("[AB]*"), "BA", "ab"),
+    ],
+)
+def test_parts_beside_ignored_text(gap: str, part: object, text: str, other: str) -> None:
+    source = gw.Lark('start: "x" one ";"' + gap, parts={"one": part})
+    assert source.parse(f"x{text};") == f"x{text};"
+    with pytest.raises(gw.errors.InvalidTextError):
+        source.parse(f"x{other};")
+    space = " " if "#" not in gap else "#"
+    assert source.captures(f"x{space}{text}{space};")["one"] == text
+
+
 @pytest.mark.parametrize("notation", [gw.Lark, gw.Gbnf, gw.Ebnf])
 @pytest.mark.parametrize(
     ("parts", "message"),

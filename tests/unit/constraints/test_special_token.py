@@ -127,12 +127,57 @@ def test_free_text_and_complements_hold_no_special_token() -> None:
         assert not mask(gw.compile(source, table).matcher(), len(table)) & set(table.special_ids) - set(table.eos_ids)
 
 
+def test_a_complement_excludes_the_text_of_the_name() -> None:
+    table = vocabulary()
+    for source in (
+        ~gw.constraints.SpecialToken("<a>"),
+        ~(gw.constraints.SpecialToken("<a>") | "b"),
+        ~gw.Gbnf('root ::= <a> | "b"') & gw.Regex("[ab<>]*"),
+    ):
+        assert not takes(source, table, *"<a>")
+        assert takes(source, table, *"<a>a")
+        with pytest.raises(gw.errors.InvalidTextError):
+            source.parse("<a>")
+        assert source.parse("<a>a") == "<a>a"
+    twice = ~~gw.constraints.SpecialToken("<a>")
+    assert takes(twice, table, *"<a>")
+    assert not takes(twice, table, "<a>")
+
+
 def test_tokens_by_number() -> None:
     table = vocabulary()
     number = table.special_tokens["[C]"]
     assert takes(gw.Lark(f'start: "a" <[{number}]>'), table, "a", "[C]")
     with pytest.raises(gw.errors.InvalidConstraintError, match="token 0 is no special token"):
         gw.compile(gw.Gbnf("root ::= <[0]>"), table)
+
+
+@pytest.mark.parametrize(
+    ("output", "value"),
+    [
+        (gw.Gbnf('root ::= "x" <[0,2]> last\nlast ::= "a"'), None),
+        (gw.Lark('start: "x" <[0-2]> last\nlast: "a"\n%ignore "_"'), None),
+        (gw.Gbnf('root ::= "x" <[0]>') + gw.Gbnf('last ::= "a"', start="last"), None),
+        (gw.Gbnf('root ::= "x" <[0]> "b"') | gw.Gbnf('root ::= "x" <[2]> last\nlast ::= "a"'), None),
+        (gw.Tags([gw.Tag("(", gw.Gbnf('root ::= <[2]> last\nlast ::= "a"'), ")")], separator=""), "last"),
+    ],
+)
+def test_texts_with_tokens_by_number_are_read_after_a_generation(output: Any, value: str | None) -> None:
+    with gw.load("tiny") as model:
+        for seed in range(3):
+            found = gw.complete(model, "x", output, temperature=3, seed=seed, max_tokens=40)
+            given = [one for one in found.tokens[:-1] if one in (0, 1, 2)]
+            special = [model.vocabulary.bytes_of([one], special=True).decode() for one in given]
+            if value is None:
+                assert found.value == found.text
+                assert special
+                assert found.text.replace("_", "").startswith("x" + special[0])
+            else:
+                assert [one.value for one in found.value] == [f"{one}a" for one in special]
+            if found.text.endswith(">a"):
+                assert found.captures.last("last").start == len(found.text) - 1
+    with pytest.raises(gw.errors.InvalidConstraintError, match=r"the name of the token with the id [02] is not known"):
+        output.parse("(<pad>a)" if value else "x<pad>a")
 
 
 def test_text_without_a_token() -> None:

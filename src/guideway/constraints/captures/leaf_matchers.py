@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from guideway.caching import cached_property
 from guideway.errors import RejectedTokenError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar, leaf
-from guideway.grammar.recognizer import byte_automaton
+from guideway.grammar.recognizer import byte_automaton, has_token_names
 from guideway.grammar.regular import Chars, Concat, Literals, Regular, Repeat
 
 if TYPE_CHECKING:
@@ -74,7 +74,10 @@ class Walked:
         self._grammar = grammar
 
     @cached_property
-    def _automaton(self) -> Automaton | None:
+    def _kept(self) -> Automaton | None:
+        return self._made()
+
+    def _made(self) -> Automaton | None:
         try:
             return byte_automaton(self._grammar)
         except UnsatisfiableError:
@@ -82,9 +85,10 @@ class Walked:
 
     def ends(self, text: str, start: int, spend: Spend) -> Iterable[int]:
         found: list[int] = []
-        if self._automaton is None:
+        automaton = self._made() if has_token_names() else self._kept
+        if automaton is None:
             return found
-        matcher = self._automaton.matcher()
+        matcher = automaton.matcher()
         if matcher.is_accepting:
             found.append(start)
         for at in range(start, len(text)):

@@ -14,19 +14,7 @@ from guideway.caching import cached
 from guideway.errors import InvalidConstraintError
 from guideway.frontends.json_schema.schema_copy import copied
 from guideway.grammar.nodes import Grammar, Leaf, Object, Property
-from guideway.grammar.regular import (
-    ANY_TEXT,
-    Complement,
-    Concat,
-    Intersection,
-    JsonEscaped,
-    Regular,
-    Repeat,
-    Substrings,
-    Union,
-    distinct,
-    parts_of,
-)
+from guideway.grammar.regular import ANY_TEXT, Regular, Substrings, distinct, with_leaves
 from guideway.grammar.substrings import Source, source_of
 
 __all__ = [
@@ -165,16 +153,8 @@ def _placeholders(language: Regular) -> list[Substrings]:
 
 def _replaced(language: Regular, languages: Mapping[str, Regular]) -> Regular:
     """Return a language in which each placeholder is replaced by the language with its name, or else by any text."""
-    made: dict[int, Regular] = {}
-    for one in distinct(language):
-        parts = tuple(made[id(part)] for part in parts_of(one))
-        match one:
-            case Substrings(name=name) if name:
-                made[id(one)] = languages.get(name, ANY_TEXT)
-            case Concat() | Union() | Intersection():
-                made[id(one)] = type(one)(parts)
-            case Complement() | Repeat() | JsonEscaped():
-                made[id(one)] = replace(one, part=parts[0])
-            case _:
-                made[id(one)] = one
-    return made[id(language)]
+
+    def written(one: Regular) -> Regular:
+        return languages.get(one.name, ANY_TEXT) if isinstance(one, Substrings) and one.name else one
+
+    return with_leaves(language, written)

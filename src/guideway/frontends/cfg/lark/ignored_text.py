@@ -15,7 +15,8 @@ from guideway.errors import LimitExceededError
 from guideway.grammar.automata.alphabet import Alphabet
 from guideway.grammar.automata.determinize import DEAD, Numbered
 from guideway.grammar.automata.dfa import Machine, machine_of
-from guideway.grammar.regular import Regular, Repeat, Union
+from guideway.grammar.derivatives import MAX_STATES, Derivatives
+from guideway.grammar.regular import Ranges, Regular, Repeat, Union
 from guideway.grammar.work import spend
 
 __all__ = ["IgnoredText", "LookaheadError"]
@@ -59,15 +60,18 @@ class IgnoredText:
         plain = machine_of(self._plain, self._alphabet)
         if self.alone() != self._alphabet.graph(plain.steps, plain.accepting):
             return True
-        return any(self._meets(machine_of(one, self._alphabet)) for one in self._terminals.values())
+        return any(map(self.meets, self._terminals))
 
-    def _meets(self, terminal: Machine) -> bool:
-        """Return whether an ignored terminal before a text of `terminal` could have a longer match.
+    def meets(self, name: str) -> bool:
+        """Return whether an ignored terminal before a text of a terminal could have a longer match.
 
-        The longer match would end within this text or after it.
+        The longer match would end within this text or after it. The automaton of the terminal is computed only as far
+        as a longer match is possible. If the result is True, it can be that no text has such a match.
         """
+        terminal = self._terminals[name]
+        read = Derivatives(MAX_STATES)
         seen = {
-            (number, state, 0)
+            (number, state, read.add(terminal))
             for number, machine in enumerate(self._ignored)
             for state, accepts in enumerate(machine.accepting)
             if accepts
@@ -76,15 +80,17 @@ class IgnoredText:
         while todo:
             checkpoint()
             number, state, at = todo.pop()
-            steps, others = self._ignored[number].steps[state], terminal.steps[at]
-            for after, other in zip(steps, others, strict=True):
-                if DEAD in (after, other):
-                    continue
-                if self._ignored[number].accepting[after] or terminal.accepting[other]:
-                    return True
-                if (number, after, other) not in seen:
-                    seen.add((number, after, other))
-                    todo.append((number, after, other))
+            steps = [(letter, to) for letter, to in enumerate(self._ignored[number].steps[state]) if to != DEAD]
+            for ranges, other in read.steps(at) if steps else ():
+                letters = {
+                    letter for letter, of_letter in enumerate(self._alphabet.ranges) if _overlap(of_letter, ranges)
+                }
+                for after in {to for letter, to in steps if letter in letters}:
+                    if self._ignored[number].accepting[after] or read.nullable(other):
+                        return True
+                    if (number, after, other) not in seen:
+                        seen.add((number, after, other))
+                        todo.append((number, after, other))
         return False
 
     def alone(self) -> Regular:
@@ -156,3 +162,16 @@ class IgnoredText:
                 left.add((number, after))
             found += self._begun(terminal, frozenset(left))
         return found
+
+
+def _overlap(some: Ranges, others: Ranges) -> bool:
+    """Return whether two sets of characters have a character in common."""
+    one, two = 0, 0
+    while one < len(some) and two < len(others):
+        if some[one][1] < others[two][0]:
+            one += 1
+        elif others[two][1] < some[one][0]:
+            two += 1
+        else:
+            return True
+    return False
