@@ -81,9 +81,10 @@ def _resumed(model: ModelBase, state: GenerationState, options: Options) -> tupl
     if not room:
         raise ContextOverflowError(f"the context of {session.context_size} tokens is full")
     limits = plan.limits
+    least = begun + limits.min_tokens if limits.min_tokens else 0  # a stop string may be in the edited text
     row = Row(
         session,
-        replace(limits, max_tokens=begun + min(limits.max_tokens, room), min_tokens=begun + limits.min_tokens),
+        replace(limits, max_tokens=begun + min(limits.max_tokens, room), min_tokens=least),
         begun=begun,
         steps=state.steps if len(state.steps) <= begun else (),
         healed=state.healed,
