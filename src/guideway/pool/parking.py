@@ -64,7 +64,12 @@ class PooledSession:
         await lease.aacquire()
         if self._session is not None:
             return self._entered(lease)
-        return await asyncio.to_thread(self._entered, lease)
+        entering = asyncio.ensure_future(asyncio.to_thread(self._entered, lease))
+        try:
+            return await asyncio.shield(entering)
+        except asyncio.CancelledError:  # the thread continues, and `__aexit__` is not called
+            entering.add_done_callback(self._entered_in_vain)
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -112,6 +117,10 @@ class PooledSession:
             raise
         self._lease = lease
         return self._session
+
+    def _entered_in_vain(self, entering: asyncio.Future[Session]) -> None:
+        if not entering.cancelled() and entering.exception() is None:
+            self.__exit__(None, None, None)
 
     def _restored(self, model: Any) -> Session:
         if not isinstance(model, ModelBase):

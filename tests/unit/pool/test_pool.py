@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -256,6 +257,37 @@ def test_sessions_are_parked_and_return(loaders: dict[str, Loader]) -> None:
         parked.close()
         with pytest.raises(EngineError, match="the session is closed"):
             parked.__enter__()
+
+
+def test_a_cancelled_task_that_restores_a_session_gives_its_lease_back(
+    loaders: dict[str, Loader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    restored = PooledSession._restored
+
+    def slow(self: PooledSession, model: Any) -> Any:
+        begun.set()
+        assert may_end.wait(30)
+        return restored(self, model)
+
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(parked.__aenter__())
+        assert await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        may_end.set()
+        until = time.monotonic() + 30
+        while pool.status()[0].leases:
+            assert time.monotonic() < until
+            await asyncio.sleep(0.01)
+
+    with gw.Pool(10, {name: one.spec() for name, one in loaders.items()}, linger=0.0) as pool:
+        parked = pool.session("a")
+        monkeypatch.setattr(PooledSession, "_restored", slow)
+        asyncio.run(cancelled())
+        with parked as session:
+            session.feed("text")
 
 
 def test_a_session_that_cannot_be_saved_returns_without_its_kv_cache(
