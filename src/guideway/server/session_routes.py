@@ -167,10 +167,14 @@ def _opened(model: Model, body: dict[str, Any]) -> Session:
     except (ValueError, TypeError) as error:
         raise InvalidRequestError(str(error), next(iter(given)), "invalid_value") from None
     session = model.session(seed=seed, sampler=sampler)
-    if body.get("prompt") is not None or body.get("messages") is not None:
-        session.feed(prompt_of(model, body))
-    if source is not None:
-        session.constrain(source)
+    try:
+        if body.get("prompt") is not None or body.get("messages") is not None:
+            session.feed(prompt_of(model, body))
+        if source is not None:
+            session.constrain(source)
+    except BaseException:
+        session.close()
+        raise
     return session
 
 
@@ -268,7 +272,17 @@ def _infer(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     left = body.get("tokens_left")
     if left is not None:
         integer_field(1)(left, "tokens_left")
-    made = []
+    before = len(session)
+    try:
+        return {"inferred": _inferred(session, count, top, left)}
+    except BaseException:
+        session.rewind(len(session) - before)  # the answer with the tokens is not sent
+        raise
+
+
+def _inferred(session: Session, count: int, top: int, left: int | None) -> list[dict[str, Any]]:
+    """Infer up to `count` tokens, until an end token. Returns each as an object, with the `top` most probable ones."""
+    made: list[dict[str, Any]] = []
     for number in range(count):
         if session.matcher is not None and session.is_finished:
             break
@@ -288,7 +302,7 @@ def _infer(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         made.append({"id": token_id, "token": text, **({} if shown is None else {"top": shown})})
         if token_id in session.tokenizer.eos_ids:
             break
-    return {"inferred": made}
+    return made
 
 
 def _rewind(session: Session, body: dict[str, Any]) -> dict[str, Any]:

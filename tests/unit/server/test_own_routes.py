@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from guideway.errors import ContextOverflowError
 from guideway.generation import Model
 from guideway.server.session_routes import OPERATIONS, SessionStore
 from guideway.sessions import Session
@@ -98,6 +99,27 @@ def test_a_session_that_cannot_be_saved(server: LiveServer, monkeypatch: pytest.
     assert error["message"].endswith("No space left on device")
     assert httpx.post(f"{server.url}/guideway/{path}/save").status_code == 200
     assert httpx.delete(f"{server.url}/guideway/{path}").status_code == 200
+
+
+def test_an_inference_that_fails_leaves_the_session_unchanged(
+    server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    infer, counts = Session.infer, []
+
+    def failing(self: Session, **options: Any) -> int:
+        counts.append(len(self))
+        if len(counts) == 4:
+            raise ContextOverflowError("the context is full")
+        return infer(self, **options)
+
+    opened = post(server, "sessions", prompt="Ada was born in ", regex="[0-9]{9}", seed=1)
+    path = f"sessions/{opened['id']}"
+    monkeypatch.setattr(Session, "infer", failing)
+    assert "context" in post(server, f"{path}/infer", 400, count=6)["error"]["message"]
+    assert counts[-1] == counts[0] + 3
+    monkeypatch.undo()
+    assert httpx.get(f"{server.url}/guideway/{path}").json()["tokens"] == opened["tokens"]
+    assert len(post(server, f"{path}/infer", count=6)["inferred"]) == 6
 
 
 def test_idle_sessions_are_closed(tiny: Model) -> None:
