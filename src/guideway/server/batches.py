@@ -209,13 +209,19 @@ async def _run(state: ServerState, store: BatchStore, batch: RunningBatch) -> No
     except Exception:
         LOG.exception("a batch failed")
         last = "failed"
-    with suppress(HttpError, OSError):
-        if good.exists() and good.stat().st_size:
-            batch.output = store.files.add(batch.key, good, f"{batch.id}_output.jsonl", "batch_output")
-        if bad.exists() and bad.stat().st_size:
-            batch.errors = store.files.add(batch.key, bad, f"{batch.id}_errors.jsonl", "batch_output")
+    batch.output = _stored(store, batch, good, "output")
+    batch.errors = _stored(store, batch, bad, "errors")
     batch.task = None
     batch.enter(last)
+
+
+def _stored(store: BatchStore, batch: RunningBatch, path: Path, kind: str) -> StoredFile | None:
+    """Store an output file of a batch. None, and the file is removed: it is empty, or `FileStore` does not take it."""
+    with suppress(HttpError, OSError):
+        if path.stat().st_size:
+            return store.files.add(batch.key, path, f"{batch.id}_{kind}.jsonl", "batch_output")
+        path.unlink()
+    return None
 
 
 def _count(path: Path) -> int:

@@ -141,7 +141,11 @@ async def create(state: ServerState, store: FileStore, request: Request, key: st
         if purpose != "batch":
             raise InvalidRequestError(f"'purpose' must be batch, got {short_repr(purpose)}", "purpose", "invalid_value")
         path = store.new_path()
-        await background.run(_copied, given.file, path)
+        try:
+            await background.run(_copied, given.file, path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
         return JSONResponse(store.add(key, path, given.filename or "file.jsonl", "batch").shown())
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -10,9 +11,9 @@ import pytest
 from starlette.requests import Request
 
 from guideway.errors import InvalidRequestError
-from guideway.server import ServerSettings
+from guideway.server import ServerSettings, batches
 from guideway.server.errors import HttpError
-from guideway.server.files import FileStore, create, page
+from guideway.server.files import FileStore, StoredFile, create, page
 from guideway.server.models import FixedModels
 from guideway.server.state import ServerState
 
@@ -53,6 +54,60 @@ def test_batch(client: openai.OpenAI) -> None:
     params = {one["response"]["body"]["error"]["param"] for one in errors}
     assert params >= {"temprature", "custom_id", "url"}
     assert batch.id in [one.id for one in client.batches.list().data]
+
+
+def test_an_output_file_without_room_leaves_room_for_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def requests(state: Any, batch: Any, source: Any, output: Any, errors: Any) -> None:
+        output.write(b"x" * 200)
+        errors.write(b"y" * 50)
+
+    async def run() -> None:
+        source = tmp_path / "in.jsonl"
+        source.write_text("{}\n")
+        batch = batches.RunningBatch("b", "", CHAT, StoredFile("f", "", source, "in", "batch", 3), None)
+        files = FileStore(100)
+        any_path = files.new_path()
+        await batches._run(state, batches.BatchStore(files), batch)
+        assert (batch.status, batch.output) == ("completed", None)
+        assert batch.errors is not None
+        assert list(any_path.parent.iterdir()) == [batch.errors.path]
+        files.close()
+
+    state = ServerState(FixedModels({"tiny": lambda: pytest.fail("not loaded")}), ServerSettings())
+    monkeypatch.setattr(batches, "_requests", requests)
+    asyncio.run(run())
+
+
+def test_an_upload_that_fails_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full_disk(source: Any, path: Path) -> None:
+        path.write_bytes(b"a")
+        raise OSError(28, "No space left on device")
+
+    body = (
+        b'--x\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nb\r\n--x--\r\n'
+    )
+    headers = [(b"content-type", b"multipart/form-data; boundary=x"), (b"content-length", str(len(body)).encode())]
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def run() -> None:
+        store = FileStore(1000)
+        any_path = store.new_path()
+        request = Request({"type": "http", "method": "POST", "headers": headers}, receive)
+        with pytest.raises(OSError, match="No space"):
+            await create(
+                ServerState(FixedModels({"tiny": lambda: pytest.fail("not loaded")}), ServerSettings()),
+                store,
+                request,
+                "",
+            )
+        assert list(any_path.parent.iterdir()) == []
+        store.close()
+
+    monkeypatch.setattr("guideway.server.files._copied", full_disk)
+    asyncio.run(run())
 
 
 def test_cancelled_batch(client: openai.OpenAI) -> None:
