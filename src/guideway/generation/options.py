@@ -431,13 +431,16 @@ def _integer(options: Options, name: str, default: int) -> int:
 
 def _ids(given: Iterable[int]) -> frozenset[int]:
     try:
+        if isinstance(given, Mapping):
+            raise TypeError
         return frozenset(operator.index(one) for one in given)
     except TypeError:
         raise TypeError(f"stop_token_ids must be token ids, got {short_repr(given)}") from None
 
 
 def _strings(given: object, name: str) -> tuple[str, ...]:
-    strings: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    is_one = isinstance(given, (str, Mapping)) or not isinstance(given, Iterable)
+    strings: list[Any] = [given] if is_one else list(given)
     if not all(isinstance(one, str) for one in strings):
         raise TypeError(f"{name} must be a string or strings, got {short_repr(given)}")
     if not all(strings) or any("\ud800" <= char <= "\udfff" for one in strings for char in one):

@@ -70,9 +70,8 @@ class ServerState:
     def key_of(self, header: str | None) -> str:
         """Return the name of the API key in an `Authorization` header: the beginning of its digest.
 
-        The name of the scheme, "Bearer", may have any case (RFC 9110, section 11.1).
-
-        "" if the server has no keys, so that no key is needed.
+        It is "" if the server has no keys, so that no key is needed. The name of the scheme, "Bearer", may have any case
+        (RFC 9110, section 11.1).
 
         Raises:
             HttpError: The key is missing or wrong (401).

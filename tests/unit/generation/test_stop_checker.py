@@ -261,7 +261,7 @@ def test_contradictory_stop_options_are_refused_by_name(model: Model, options: d
 
 
 @pytest.mark.parametrize("option", ["stop", "bad_words"])
-@pytest.mark.parametrize("value", [5, ["a", 5], [b"a"], None])
+@pytest.mark.parametrize("value", [5, ["a", 5], [b"a"], None, {"a": 1}])
 def test_stop_and_bad_words_that_are_no_strings_are_type_errors(model: Model, option: str, value: object) -> None:
     with pytest.raises(TypeError, match=f"{option} must be a string or strings"):
         details(model, **{option: value})

@@ -111,11 +111,8 @@ def _is_bytes(schema: Any) -> bool:
     return False
 
 
-def read_from_json(schema: Any, value: object) -> bool:
-    """Return whether Pydantic reads the JSON text of `value`, a value of a `Literal`, as this value.
-
-    `schema` is not used.
-    """
+def read_from_json(value: object) -> bool:
+    """Return whether Pydantic reads the JSON text of `value`, a value of a `Literal`, as this value."""
     from pydantic_core import SchemaValidator, ValidationError, core_schema
 
     if isinstance(value, bytes):

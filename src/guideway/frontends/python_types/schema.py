@@ -198,7 +198,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
 
         def literal_schema(self, schema: Any) -> dict[str, Any]:
             """Return the schema without the values that Pydantic reads from no JSON text, such as bytes."""
-            expected = [one for one in schema["expected"] if read_from_json(schema, one)]
+            expected = [one for one in schema["expected"] if read_from_json(one)]
             if not expected:
                 raise UnsupportedError(
                     f"no JSON text is read as Literal[{short_repr(schema['expected'][0])}]; use a Literal of str, int or bool, "
