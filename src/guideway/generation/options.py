@@ -439,8 +439,9 @@ def _ids(given: Iterable[int]) -> frozenset[int]:
 
 
 def _strings(given: object, name: str) -> tuple[str, ...]:
-    is_one = isinstance(given, (str, Mapping)) or not isinstance(given, Iterable)
-    strings: list[Any] = [given] if is_one else list(given)
+    strings: list[Any] = [given]
+    if isinstance(given, Iterable) and not isinstance(given, (str, Mapping)):
+        strings = list(given)
     if not all(isinstance(one, str) for one in strings):
         raise TypeError(f"{name} must be a string or strings, got {short_repr(given)}")
     if not all(strings) or any("\ud800" <= char <= "\udfff" for one in strings for char in one):
