@@ -35,6 +35,7 @@ __all__ = [
     "check_model",
     "check_names",
     "of_request",
+    "strings_of",
     "with_options",
 ]
 
@@ -405,10 +406,10 @@ def _limits(options: Options) -> Limits:
     return Limits(
         most,
         least,
-        _strings(options.get("stop", ()), "stop"),
+        strings_of(options.get("stop", ()), "stop"),
         _ids(options.get("stop_token_ids", ())),
         ask,
-        _strings(options.get("bad_words", ()), "bad_words"),
+        strings_of(options.get("bad_words", ()), "bad_words"),
         not options.get("allow_truncation", False),
         logprobs,
         options.get("on_truncation") == "raise",
@@ -438,7 +439,17 @@ def _ids(given: Iterable[int]) -> frozenset[int]:
         raise TypeError(f"stop_token_ids must be token ids, got {short_repr(given)}") from None
 
 
-def _strings(given: object, name: str) -> tuple[str, ...]:
+def strings_of(given: object, name: str) -> tuple[str, ...]:
+    """Return the strings of an option: a string, or an iterable of strings that is no mapping.
+
+    Args:
+        given: The value of the option.
+        name: Its name, for messages.
+
+    Raises:
+        TypeError: The value is none of these.
+        ValueError: A string is empty or has a lone surrogate.
+    """
     strings: list[Any] = [given]
     if isinstance(given, Iterable) and not isinstance(given, (str, Mapping)):
         strings = list(given)

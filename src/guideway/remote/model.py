@@ -18,7 +18,7 @@ from guideway.constraints import Constraint
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.generation.chat import chat
 from guideway.generation.extraction import Extraction, texts_of
-from guideway.generation.options import BATCH, check_names, of_request
+from guideway.generation.options import BATCH, check_names, of_request, strings_of
 from guideway.generation.partial_values import progress_of
 from guideway.generation.plan import GenerationRequest, is_many
 from guideway.generation.protocol import GeneratingModel
@@ -137,7 +137,7 @@ class RemoteModel(GeneratingModel):
             temperature=temperature,
             top_p=top_p,
             seed=None if "seed" not in options else integer("seed", options["seed"]) + (sample or 0),
-            stop=_stops(options.get("stop", ())),
+            stop=strings_of(options.get("stop", ()), "stop"),
         )
         settings = self._settings
         if settings.max_cost is not None and settings.prices is not None:
@@ -493,11 +493,13 @@ def _messages(prompt: Any) -> tuple[Mapping[str, Any], ...]:
 def _sampling(options: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Return `temperature` and `top_p` of a request; None: the default of the endpoint.
 
-    Raises `UnsupportedError` for a sampler with other stages, which no endpoint takes.
+    Raises `UnsupportedError` for a sampler with other stages, which no endpoint takes, and the errors of `Sampler`.
     """
     sampler = options.get("sampler")
     if sampler is None:
-        return options.get("temperature"), options.get("top_p")
+        temperature, top_p = options.get("temperature"), options.get("top_p")
+        Sampler(0.0 if temperature is None else temperature, top_p=1.0 if top_p is None else top_p)  # checks them
+        return temperature, top_p
     if not isinstance(sampler, Sampler):
         raise TypeError(f"sampler must be a guideway.Sampler, got {short_repr(sampler)}")
     for name in ("temperature", "top_p"):
@@ -510,10 +512,6 @@ def _sampling(options: Mapping[str, Any]) -> tuple[float | None, float | None]:
                 " temperature and top_p"
             )
     return sampler.temperature, None if sampler.top_p == 1 else sampler.top_p
-
-
-def _stops(given: Any) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _jobs(

@@ -134,6 +134,23 @@ def test_closing_a_stream_closes_the_connection(kind: str) -> None:
         assert provider.aborted
 
 
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        *(({"stop": value}, TypeError, "stop must be a string or strings") for value in (5, None, ["a", 5], {"a": 1})),
+        *(({"stop": value}, ValueError, "stop must be a string or strings") for value in ("", ["\ud800"])),
+        ({"temperature": "hot"}, TypeError, "temperature must be a number"),
+        ({"temperature": float("nan")}, ValueError, "temperature must be"),
+        ({"top_p": 2}, ValueError, "top_p must be"),
+    ],
+)
+def test_options_with_wrong_values(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with served() as provider:
+        with pytest.raises(error, match=words):
+            model_of("chat", provider.url).generate("x", **options)
+        assert provider.requests == []
+
+
 def test_options() -> None:
     with served() as provider:
         model = model_of("chat", provider.url)
