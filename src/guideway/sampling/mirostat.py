@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from guideway.arguments import short_repr
+from guideway.sampling.repeats import is_finite
 from guideway.sampling.stages import probabilities, top_k
 
 __all__ = ["Mirostat", "count_of"]
@@ -35,6 +37,7 @@ class Mirostat:
 
     Raises:
         ValueError: A parameter is out of range.
+        TypeError: `target` or `rate` is no number.
     """
 
     target: float = 5.0
@@ -44,7 +47,10 @@ class Mirostat:
     def __post_init__(self) -> None:
         if self.version not in (1, 2):
             raise ValueError(f"mirostat: version must be 1 or 2, got {self.version}")
-        if not (0 < self.target < math.inf and 0 <= self.rate < math.inf):
+        for value in (self.target, self.rate):
+            if not isinstance(value, (int, float, np.number)):
+                raise TypeError(f"mirostat: expected a number, got {short_repr(value)}")
+        if not (is_finite(self.target) and is_finite(self.rate) and self.target > 0 and self.rate >= 0):
             raise ValueError(f"mirostat: expected target > 0 and rate >= 0, got {self.target} and {self.rate}")
 
     def cut(self, logits: Logits, limit: float) -> Logits:

@@ -6,12 +6,17 @@ Each function takes the ids (ascending) and logits (float64, shape [n]) of the a
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Dry", "dry", "frequency_penalty", "logit_bias", "presence_penalty", "repetition_penalty"]
+from guideway.arguments import short_repr
+
+__all__ = ["Dry", "dry", "frequency_penalty", "is_finite", "logit_bias", "presence_penalty", "repetition_penalty"]
 
 Ids = NDArray[np.intp]
 Logits = NDArray[np.float64]
@@ -37,6 +42,7 @@ class Dry:
 
     Raises:
         ValueError: A parameter is out of range.
+        TypeError: A parameter is no number, or `breakers` is not iterable.
     """
 
     multiplier: float = 0.8
@@ -46,15 +52,29 @@ class Dry:
     window: int = 0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.breakers, Iterable):
+            raise TypeError(f"dry: breakers must be token ids, got {short_repr(self.breakers)}")
         object.__setattr__(self, "breakers", tuple(self.breakers))
-        if not (0 <= self.multiplier < np.inf and 1 <= self.base <= 16):
+        counts = (self.allowed_length, self.window, *self.breakers)
+        for value in (self.multiplier, self.base, *counts):
+            if not isinstance(value, (int, float, np.number)):
+                raise TypeError(f"dry: expected a number, got {short_repr(value)}")
+        if not (is_finite(self.multiplier) and self.multiplier >= 0 and 1 <= self.base <= 16):
             raise ValueError(f"dry: expected multiplier >= 0 and base in 1..16, got {self.multiplier} and {self.base}")
-        if any(int(count) != count for count in (self.allowed_length, self.window, *self.breakers)):
+        if any(not is_finite(count) or int(count) != count for count in counts):
             raise ValueError(f"dry: allowed_length, window and breakers must be integers, got {self}")
         object.__setattr__(self, "allowed_length", int(self.allowed_length))
         object.__setattr__(self, "window", int(self.window))
         if self.allowed_length < 1 or self.window < 0:
             raise ValueError(f"dry: expected allowed_length >= 1 and window >= 0, got {self}")
+
+
+def is_finite(value: Any) -> bool:
+    """Return whether a number is finite as a float. An int that is too large for a float is not."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def logit_bias(ids: Ids, logits: Logits, biases: tuple[tuple[int, float], ...]) -> Logits:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from guideway.arguments import short_repr
 from guideway.sampling.mirostat import Mirostat
-from guideway.sampling.repeats import Dry
+from guideway.sampling.repeats import Dry, is_finite
 
 if TYPE_CHECKING:
     from guideway._kernel import Sampling
@@ -122,7 +122,14 @@ class Sampler:
     def biases(self) -> tuple[tuple[int, float], ...]:
         """`logit_bias` as pairs, by ascending id."""
         pairs = self.logit_bias.items() if isinstance(self.logit_bias, Mapping) else self.logit_bias
-        return tuple(sorted((operator.index(token_id), float(bias)) for token_id, bias in pairs))
+        try:
+            return tuple(sorted((operator.index(token_id), float(bias)) for token_id, bias in pairs))
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"logit_bias must map token ids to numbers, got {short_repr(self.logit_bias)} ({error})"
+            ) from None
+        except OverflowError:
+            raise ValueError(f"logit_bias has a number that is too large: {short_repr(self.logit_bias)}") from None
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -196,8 +203,11 @@ class Sampler:
             value = getattr(self, name)
             if not isinstance(value, (int, float, np.number)):
                 raise TypeError(f"{name} must be a number, got {short_repr(value)}")
-            if not (math.isfinite(value) and fits(value)):
-                raise ValueError(f"{name} must be {meaning}, got {value}")
+            if not (is_finite(value) and fits(value)):
+                raise ValueError(f"{name} must be {meaning}, got {short_repr(value)}")
+        for name, value, kind in (("dry", self.dry, Dry), ("mirostat", self.mirostat, Mirostat)):
+            if value is not None and not isinstance(value, kind):
+                raise TypeError(f"{name} must be a {kind.__name__} or None, got {short_repr(value)}")
         for name in ("top_k", "penalty_window"):
             if int(getattr(self, name)) != getattr(self, name):
                 raise ValueError(f"{name} must be an integer, got {getattr(self, name)}")

@@ -248,3 +248,33 @@ def test_contradictory_options_are_refused_by_name(options: dict[str, Any], word
     for wrong in ({"version": 3}, {"target": 0.0}, {"rate": -1.0}):
         with pytest.raises(ValueError, match="mirostat"):
             Mirostat(**wrong)  # type: ignore[arg-type]  # one field at a time
+
+
+@pytest.mark.parametrize(
+    ("made", "error", "words"),
+    [
+        *(
+            (lambda name=name: Sampler(**{name: 10**400}), ValueError, name)
+            for name in ("top_k", "temperature", "top_p")
+        ),
+        (lambda: Sampler(logit_bias={1: 10**400}), ValueError, "logit_bias"),
+        *(
+            (lambda wrong=wrong: Sampler(logit_bias=wrong), TypeError, "logit_bias must map token ids to numbers")
+            for wrong in ({"a": 1}, {1: "x"}, {1.5: 1}, 5, [1, 2])
+        ),
+        (lambda: Sampler(1.0, dry=True), TypeError, "dry must be a Dry"),  # type: ignore[arg-type]  # under test
+        (lambda: Sampler(1.0, mirostat=5), TypeError, "mirostat must be a Mirostat"),  # type: ignore[arg-type]  # under test
+        (lambda: Dry(window=math.inf), ValueError, "dry: .* integers"),  # type: ignore[arg-type]  # under test
+        (lambda: Dry(allowed_length=math.nan), ValueError, "dry: .* integers"),  # type: ignore[arg-type]  # under test
+        (lambda: Dry(multiplier=10**400), ValueError, "dry: expected multiplier"),
+        (lambda: Dry(multiplier="a"), TypeError, "dry: expected a number"),  # type: ignore[arg-type]  # under test
+        (lambda: Dry(breakers=5), TypeError, "dry: breakers"),  # type: ignore[arg-type]  # under test
+        (lambda: Mirostat(target=10**400), ValueError, "mirostat: expected target"),
+        (lambda: Mirostat(rate="a"), TypeError, "mirostat: expected a number"),  # type: ignore[arg-type]  # under test
+    ],
+)
+def test_values_of_a_wrong_type_or_size_are_refused_by_name(
+    made: Callable[[], object], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        made()
