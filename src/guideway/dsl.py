@@ -158,13 +158,13 @@ def _sources(parts: tuple[object, ...]) -> tuple[Constraint[Any], ...]:
     return tuple(map(source_of, parts))
 
 
-def _class(ranges: tuple[str, ...]) -> str:
+def _class(ranges: tuple[object, ...]) -> str:
     """Return ranges in the notation of a regex character class, without brackets."""
     written = []
     for one in ranges:
-        if len(one) == 1:
+        if isinstance(one, str) and len(one) == 1:
             written.append(_escaped(one))
-        elif len(one) == 3 and one[1] == "-" and one[0] <= one[2]:
+        elif isinstance(one, str) and len(one) == 3 and one[1] == "-" and one[0] <= one[2]:
             written.append(f"{_escaped(one[0])}-{_escaped(one[2])}")
         else:
             raise InvalidConstraintError(f"expected a character or a range such as 'a-z', got {short_repr(one)}")

@@ -91,6 +91,8 @@ def test_errors_of_combinators() -> None:
         lambda: char(),
         lambda: char("ab"),
         lambda: char("z-a"),
+        lambda: char(5),  # type: ignore[arg-type]  # the mistake under test
+        lambda: char(["a", "-", "z"]),  # type: ignore[arg-type]  # the mistake under test
         lambda: optional(3),
         lambda: exactly(-1, "a"),
         lambda: between(3, 2, "a"),
