@@ -113,6 +113,20 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _listener(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address. An `OSError` names the address."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host.strip("[]"), port))
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        message = f"cannot listen on the address {host} and the port {port}: {error.strerror or error}"
+        raise OSError(error.errno, message) from error
+    return listener
+
+
 def serve(
     models: ServedModels,
     settings: ServerSettings | None = None,
@@ -139,6 +153,9 @@ def serve(
         raise ValueError(
             f"without API keys a server listens on loopback only, not on {host!r}; set --api-key-file or GUIDEWAY_API_KEY"
         )
+    app = create_app(models, settings)
+    listener = _listener(host, port)
+    port = listener.getsockname()[1]
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines())
     LOG.addHandler(handler)
@@ -148,25 +165,18 @@ def serve(
     propagated = own.propagate
     own.addHandler(handler)
     own.propagate = False  # its level stays, so only warnings and errors are logged
-    app = create_app(models, settings)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((host.strip("[]"), port))
-    listener.listen(2048)
-    port = listener.getsockname()[1]
     config = uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         lifespan="on",
-        timeout_graceful_shutdown=math.ceil(settings.drain_seconds),
+        timeout_graceful_shutdown=None if settings.drain_seconds == math.inf else math.ceil(settings.drain_seconds),
         server_header=False,
         date_header=False,
     )
     app.state.server.on_ready = _freeze
     config.loaded_app_state = app.state.server  # type: ignore[attr-defined]  # read by `_Server`
-    shown = f"[{host.strip('[]')}]" if family == socket.AF_INET6 else host
+    shown = f"[{host.strip('[]')}]" if listener.family == socket.AF_INET6 else host
     LOG.info(
         "listening", extra={"fields": {"url": f"http://{shown}:{port}", "models": [c.name for c in models.cards()]}}
     )

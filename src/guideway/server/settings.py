@@ -36,7 +36,7 @@ class ServerSettings:
         send_seconds: A client that takes no data of a stream for this time is disconnected.
         keep_alive_seconds: If a stream has no data for this time, a comment is sent, so that the connection stays open.
         drain_seconds: The time that running requests have to end after a termination signal, rounded up to whole
-            seconds.
+            seconds; infinite: no limit.
         log_prompts: Whether prompts are logged.
         cors_origins: Origins of web pages that may send requests; "*": all.
         options: Generation options for requests that do not set them.

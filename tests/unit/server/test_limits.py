@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import math
 import os
 import signal
 import socket
@@ -24,7 +25,7 @@ from guideway.generation.plan import Job
 from guideway.server import FixedModels, ServerSettings, create_app, generating, read_keys, serve
 from guideway.server.echo import echo_of
 from guideway.server.serving import is_loopback
-from guideway.server.state import ServerState
+from guideway.server.state import LOG, ServerState
 from tests.helpers.serving import LiveServer, live_server
 
 CHAT = "/v1/chat/completions"
@@ -76,6 +77,27 @@ def test_loopback(host: str, found: bool) -> None:
 def test_other_addresses_need_keys(tiny: Model) -> None:
     with pytest.raises(ValueError, match="API keys"):
         serve(FixedModels({"tiny": tiny}), host="0.0.0.0")
+
+
+def test_an_address_that_cannot_be_used_is_named(tiny: Model) -> None:
+    handlers = list(LOG.handlers)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(OSError, match=f"the address 127.0.0.1 and the port {port}: Address already in use"):
+            serve(FixedModels({"tiny": tiny}), port=port)
+    with pytest.raises(OSError, match="the address no[.]such[.]host[.]invalid and the port 0"):
+        serve(FixedModels({"tiny": tiny}), ServerSettings(api_keys=("a",)), host="no.such.host.invalid", port=0)
+    assert handlers == LOG.handlers
+
+
+def test_a_drain_time_without_limit(tiny: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[Any] = []
+    monkeypatch.setattr(
+        "uvicorn.Server.run", lambda self, sockets: limits.append(self.config.timeout_graceful_shutdown)
+    )
+    for seconds in (math.inf, 0.5):
+        serve(FixedModels({"tiny": tiny}), ServerSettings(drain_seconds=seconds), port=0, quiet=True)
+    assert limits == [None, 1]
 
 
 def test_other_host_names_are_refused(server: LiveServer) -> None:
