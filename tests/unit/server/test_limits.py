@@ -85,7 +85,7 @@ def test_an_address_that_cannot_be_used_is_named(tiny: Model) -> None:
         port = other.getsockname()[1]
         with pytest.raises(OSError, match=f"the address 127.0.0.1 and the port {port}: Address already in use"):
             serve(FixedModels({"tiny": tiny}), port=port)
-    with pytest.raises(OSError, match="the address no[.]such[.]host[.]invalid and the port 0"):
+    with pytest.raises(OSError, match=r"the address no[.]such[.]host[.]invalid and the port 0"):
         serve(FixedModels({"tiny": tiny}), ServerSettings(api_keys=("a",)), host="no.such.host.invalid", port=0)
     assert handlers == LOG.handlers
 
