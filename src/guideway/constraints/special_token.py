@@ -30,8 +30,9 @@ class SpecialToken(Constraint[str]):
     """One special token of the vocabulary. The value is its name.
 
     Only this token matches, never other tokens whose texts spell its name. If the vocabulary has no special token with
-    this name, the name is matched as text. The operators `~` and `&` apply to text only: no special token matches their
-    results. `~` reads the name as text, as `parse` does.
+    this name, the name is matched as text. `a & b` matches the token only where both operands do. `~` and the
+    exceptions (`-`) of `Ebnf` apply to text only: the token does not match their results, and they read its name as
+    text, as `parse` does.
 
     Args:
         name: The name of the token, for example "<|python_tag|>".

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import guideway as gw
+from guideway.constraints import Constraint
 from guideway.errors import InvalidConstraintError
 
 ONE = {"one": gw.Regex("[0-9]")}
@@ -48,6 +51,38 @@ def test_a_part_that_the_text_declares_is_used(gap: str, parts: dict[str, object
     source = gw.Lark('start: one "b"\n%declare one' + gap, parts=parts)
     assert source.parse(text + "b") == text + "b"
     assert source.captures(text + "b")["one"] == text
+
+
+EMPTY_OR_NESTED = gw.Gbnf('root ::= "(" root ")" | ""')
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        EMPTY_OR_NESTED.repeat(),
+        EMPTY_OR_NESTED.repeat(2),
+        EMPTY_OR_NESTED.repeat(0, 9),
+        (EMPTY_OR_NESTED + EMPTY_OR_NESTED).repeat(),
+        (gw.Regex("[()]{0}") | EMPTY_OR_NESTED).repeat(1),
+        (EMPTY_OR_NESTED.optional() + gw.Regex("(?:\\(\\))?")).repeat(),
+        gw.Lark("start: one+", parts={"one": EMPTY_OR_NESTED}),
+        gw.Lark("start: start one | one", parts={"one": EMPTY_OR_NESTED}),
+        gw.Gbnf("root ::= one root one |", parts={"one": EMPTY_OR_NESTED}),
+        gw.Ebnf("root ::= one* one", parts={"one": EMPTY_OR_NESTED}),
+    ],
+)
+def test_parts_that_can_be_empty_are_repeated(source: Constraint[Any]) -> None:
+    for text in ("".join(one) for size in range(7) for one in itertools.product("()", repeat=size)):
+        left = text
+        while depth := len(left) - len(left.lstrip("(")):
+            if not left.startswith(")" * depth, depth):
+                break
+            left = left[2 * depth :]
+        try:
+            fits = source.parse(text) == text
+        except gw.errors.InvalidTextError:
+            fits = False
+        assert fits == (left == ""), text
 
 
 @pytest.mark.parametrize("gap", ['\n%ignore " "', GAP])

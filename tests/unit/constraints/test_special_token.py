@@ -127,6 +127,27 @@ def test_free_text_and_complements_hold_no_special_token() -> None:
         assert not mask(gw.compile(source, table).matcher(), len(table)) & set(table.special_ids) - set(table.eos_ids)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: gw.Gbnf('root ::= item root | "1"\nitem ::= <a>? [ab]*'),  # left recursion behind an empty rule
+        lambda: gw.Gbnf('root ::= item root | "1"\nitem ::= (<a> | "b"){0,2} [ab]*'),
+        lambda: gw.Gbnf('root ::= item root | "1"\nitem ::= (<a>? [ab]?){1,2}'),
+        lambda: gw.Ebnf('root = {item}-, "1"; ', parts={"item": gw.constraints.SpecialToken("<a>") | gw.Regex("[ab]")}),
+        lambda: (
+            (gw.constraints.SpecialToken("<a>") | gw.Regex("[ab1]")).repeat(1)
+            & gw.Lark('start: one* "1"', parts={"one": gw.constraints.SpecialToken("<a>") | gw.Regex("[ab]")})
+        ),
+    ],
+)
+def test_special_tokens_remain_where_the_empty_text_is_removed(make: Callable[[], Any]) -> None:
+    table, source = vocabulary(), make()
+    for texts in (("<a>", "1"), ("a", "b", "1"), ("<a>", "a", "<a>", "b", "1"), ("b", "<a>", "<a>", "1")):
+        assert takes(source, table, *texts), texts
+    assert not takes(source, table, "<a>")
+    assert not takes(source, table, *"<a>1")
+
+
 def test_a_complement_excludes_the_text_of_the_name() -> None:
     table = vocabulary()
     for source in (

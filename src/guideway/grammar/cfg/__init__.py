@@ -2,6 +2,7 @@
 
 terms.py           the right sides of rules: texts, references, concatenation, alternation, repetition, exceptions
 productions.py     terms -> productions
+embedded.py        removal of the empty text from embedded grammars
 scc.py             strongly connected components, callees first
 fixpoint.py        a least fixpoint over productions: which variables derive a text, which the empty text
 epsilon.py         elimination of empty productions

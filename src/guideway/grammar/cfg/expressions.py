@@ -21,6 +21,7 @@ from guideway.grammar.regular import (
     Substrings,
     Union,
     distinct,
+    outer_parts_of,
     parts_of,
 )
 
@@ -100,7 +101,32 @@ class Expressions:
                 return NEVER
             case Repeat(part, _, most) if not self.nullable(part):
                 return Repeat(part, 1, most)
+        if any(isinstance(one, Special) for one in distinct(expression)):
+            return self._some_with_tokens(expression)
         return Intersection((expression, _SOME))
+
+    def _some_with_tokens(self, expression: Regular) -> Regular:
+        """Return the expression without the empty text, if it contains special tokens, which `_SOME` does not match."""
+        made: dict[int, Regular] = {}
+        for one in distinct(expression, outer_parts_of):
+            some = one
+            if self.nullable(one):
+                match one:
+                    case Concat(parts):  # one alternative for each part that can be the first with a text or token
+                        some = self.either(
+                            [Concat((made[id(part)], *parts[at + 1 :])) for at, part in enumerate(parts)]
+                        )
+                    case Union(parts):
+                        some = self.either([made[id(part)] for part in parts])
+                    case Repeat(part, _, most):
+                        rest = None if most is None else max(most - 1, 0)
+                        some = NEVER if most == 0 else Concat((made[id(part)], Repeat(part, 0, rest)))
+                    case Intersection(parts):
+                        some = Intersection((made[id(parts[0])], *parts[1:]))
+                    case _:
+                        some = Intersection((one, _SOME))
+            made[id(one)] = some
+        return made[id(expression)]
 
     def either(self, parts: list[Regular]) -> Regular:
         """Return the alternation of expressions, without duplicates. All fixed texts become one `Literals`."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
 from guideway.background import checkpoint
-from guideway.grammar.cfg.productions import Production
 
 __all__ = ["reached"]
 
+P = TypeVar("P")  # a production
+
 
 def reached(
-    group: Mapping[int, list[Production]],
-    needs: Callable[[Production], set[int] | None],
+    group: Mapping[int, Sequence[P]],
+    needs: Callable[[P], set[int] | None],
     never: Collection[int] = (),
 ) -> tuple[set[int], set[tuple[int, int]]]:
     """Return the least set of variables that have a production whose needs are all in the set.

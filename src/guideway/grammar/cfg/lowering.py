@@ -20,7 +20,7 @@ from guideway.grammar.cfg.scc import strongly_connected_components
 from guideway.grammar.cfg.terms import Rule
 from guideway.grammar.cfg.writing import Writer
 from guideway.grammar.nodes import Grammar
-from guideway.grammar.regular import EMPTY, NEVER, Complement, Intersection, Regular, Repeat, repeated
+from guideway.grammar.regular import EMPTY, NEVER, Complement, Intersection, Regular, Repeat, as_text, repeated
 
 __all__ = ["Lowered", "lower"]
 
@@ -183,7 +183,9 @@ class _Lowering:
     def _excepted(self, variable: int, made: DifferenceOfSymbols) -> bool:
         part, without = self._known(made.part), self._known(made.without)
         if part is not None and without is not None:
-            self._regular[variable] = Intersection((part, Complement(without)))
+            is_empty = self._expressions.number(without) == self._expressions.number(EMPTY)
+            others = self._expressions.some(part) if is_empty else Intersection((part, Complement(as_text(without))))
+            self._regular[variable] = others
         return variable in self._regular
 
     def _without_empty(self, variable: int, made: DifferenceOfSymbols) -> None:

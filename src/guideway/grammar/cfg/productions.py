@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from guideway.background import checkpoint
 from guideway.errors import InvalidConstraintError, LimitExceededError
+from guideway.grammar.cfg.embedded import without_empty_text
 from guideway.grammar.cfg.terms import Alternation, Concatenation, Embedded, Except, Ref, Repetition, Rule, Term, Text
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import NEVER, Regular
@@ -31,7 +32,10 @@ MAX_WORK = 4_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opaque:
-    """An embedded grammar that is used as one symbol. It is compared by identity."""
+    """An embedded grammar that is used as one symbol. It is compared by identity.
+
+    Its texts are not empty.
+    """
 
     grammar: Grammar
 
@@ -172,7 +176,12 @@ def flatten(rules: list[Rule], numbers: dict[str, int]) -> Productions:
                 case Ref(name):
                     return numbers[name]
                 case Embedded(grammar):
-                    return Opaque(grammar)
+                    some = without_empty_text(grammar)
+                    if some is None:
+                        return Opaque(grammar)
+                    optional = made.variable(rule)
+                    made.give(optional, [(Opaque(some),), ()])
+                    return optional
             fresh.append((made.variable(rule), part))
             return fresh[-1][0]
 

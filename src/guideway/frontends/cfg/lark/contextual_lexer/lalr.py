@@ -230,7 +230,7 @@ class Tables:
         def needs(one: Production) -> set[int] | None:
             return None if any(isinstance(symbol, str) for symbol in one) else {s for s in one if isinstance(s, int)}
 
-        return reached(group, needs)[0]  # type: ignore[arg-type]  # productions of other symbols
+        return reached(group, needs)[0]
 
     def _settle(self, state: int, ends: list[tuple[int, list[str]]]) -> None:
         taken: dict[str, int] = {}
