@@ -126,15 +126,13 @@ def source_of(
     if len(text) > MAX_SOURCE:
         raise LimitExceededError(f"a source text has at most {MAX_SOURCE:,} characters, got {len(text):,}")
     written, places = _spaced(text) if normalize_whitespace else (text, None)
+    # of the text before case folding, which makes a letter of the combining mark U+0345
+    begins, ends = _boundaries(written) if word_boundaries else (b"\1" * len(written), b"\1" * (len(written) + 1))
     variants: tuple[tuple[int, int], ...] = ()
     if ignore_case:
         known = set(written)
         written = written.translate({ord(char): _folded(char) for char in known})
         variants = tuple(sorted((other, ord(char)) for char in set(written) for other in _variants().get(char, ())))
-    if word_boundaries:
-        begins, ends = _boundaries(written)
-    else:
-        begins, ends = b"\1" * len(written), b"\1" * (len(written) + 1)
     return Source(text, Substrings(written, begins, ends, variants, allow_empty), written, places)
 
 

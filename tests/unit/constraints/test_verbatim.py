@@ -18,6 +18,7 @@ import guideway as gw
 from guideway import masks
 from guideway.constraints import PythonType, Substring
 from guideway.generation.spans import spans_of
+from guideway.grammar.recognizer import accepts, byte_automaton
 from guideway.grammar.substrings import Source, _classes, graph_of, source_of
 from guideway.tokenizers import Vocabulary
 
@@ -413,3 +414,14 @@ def test_a_quote_that_ends_a_quoted_substring_or_continues_it() -> None:
         assert masks.ids(row, 5).tolist() == legal
         matcher.advance(token)
     assert matcher.is_finished
+
+
+def test_case_does_not_change_word_boundaries() -> None:
+    text = "a\u0345 -\u0345 b"  # U+0345 is a combining mark whose case folding is the letter iota
+    exact, loose = (Substring(text, word_boundaries=True, ignore_case=ignored) for ignored in (False, True))
+    for quoted, fits in (("a", False), ("a\u0345", True), ("-", False), ("\u0345", False), ("-\u0345 b", True)):
+        for source in (exact, loose):
+            assert bool(source.source.spans(quoted, 1)) is fits
+            assert accepts(byte_automaton(source.grammar()), quoted) is fits
+    assert loose.source.spans("A\u0345 -", 1) == []
+    assert loose.source.spans("A\u0399", 1) == [(0, 2)]
