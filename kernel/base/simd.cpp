@@ -10,7 +10,8 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kLine = 64;  // bytes of a cache line
+constexpr std::size_t kLine = 64;   // bytes of a cache line
+constexpr std::size_t kBlock = 32;  // bytes that `outside_of` reads
 
 GUIDEWAY_WIDE std::uint32_t largest_of(const std::uint16_t* numbers, std::size_t size, std::uint16_t add) {
     std::uint16_t most = 0;
@@ -49,6 +50,16 @@ GUIDEWAY_WIDE void join_words(const std::uint32_t* __restrict from, std::uint32_
     for (std::size_t i = 0; i < size; ++i) to[i] |= from[i];
 }
 
+// `outside`: 1 for each of the bytes that is in none of the ranges, else 0.
+GUIDEWAY_WIDE void outside_of(const std::uint8_t* __restrict bytes, const ByteRanges& ranges, std::uint8_t* __restrict outside) {
+    for (std::size_t i = 0; i < kBlock; ++i) {
+        std::uint8_t found = 1;
+        for (std::size_t r = 0; r < ByteRanges::kMost; ++r)
+            found &= static_cast<std::uint8_t>(bytes[i] - ranges.first[r]) > ranges.width[r];
+        outside[i] = found;
+    }
+}
+
 GUIDEWAY_WIDE void at_most_of(const std::uint8_t* __restrict numbers, std::uint8_t most, std::uint32_t* __restrict row, std::size_t words) {
     for (std::size_t w = 0; w < words; ++w) {
         std::uint32_t bits = 0;
@@ -78,6 +89,41 @@ std::size_t before_line(std::span<std::uint32_t> row) {
 std::uint32_t largest(std::span<const std::uint16_t> numbers, std::uint16_t add) { return largest_of(numbers.data(), numbers.size(), add); }
 std::uint32_t largest(std::span<const std::uint8_t> numbers) { return largest_of(numbers.data(), numbers.size()); }
 std::uint32_t largest(std::span<const std::uint32_t> numbers) { return largest_of(numbers.data(), numbers.size()); }
+
+ByteRanges::ByteRanges(const ByteSet& bytes) {
+    std::size_t count = 0;
+    for (int from = bytes.from(0); from >= 0 && from < 0x80 && count < kMost;) {
+        auto last = static_cast<std::uint8_t>(from);
+        while (last < 0x7f && bytes.contains(static_cast<std::uint8_t>(last + 1))) ++last;
+        first[count] = static_cast<std::uint8_t>(from);
+        width[count++] = static_cast<std::uint8_t>(last - from);
+        from = bytes.from(last + 1u);
+    }
+    for (std::size_t i = count; i < kMost; ++i) {
+        first[i] = first[0];
+        width[i] = width[0];
+    }
+}
+
+std::size_t first_outside(std::span<const std::uint8_t> bytes, const ByteRanges& ranges) {
+    std::size_t i = 0;
+    alignas(8) std::uint8_t outside[kBlock];
+    for (; i + kBlock <= bytes.size(); i += kBlock) {
+        outside_of(bytes.data() + i, ranges, outside);
+        for (std::size_t k = 0; k < kBlock; k += 8) {
+            std::uint64_t eight;
+            std::memcpy(&eight, outside + k, 8);
+            if (eight) return i + k + static_cast<std::size_t>(std::countr_zero(eight)) / 8;
+        }
+    }
+    for (; i < bytes.size(); ++i) {
+        bool found = true;
+        for (std::size_t r = 0; r < ByteRanges::kMost; ++r)
+            found &= static_cast<std::uint8_t>(bytes[i] - ranges.first[r]) > ranges.width[r];
+        if (found) return i;
+    }
+    return i;
+}
 
 void at_most(std::span<const std::uint8_t> numbers, std::uint8_t most, std::span<std::uint32_t> row) {
     const std::size_t words = numbers.size() / 32;

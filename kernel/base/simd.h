@@ -2,9 +2,12 @@
 // Products and sums are not fused (-ffp-contract=off in CMakeLists.txt), so the results of all versions are identical.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "guideway/base/byte_set.h"
 
 #if defined(GUIDEWAY_WIDE)  // kernel/tests/variants: only one width
 #define GUIDEWAY_AS_WRITTEN
@@ -23,6 +26,18 @@ namespace guideway {
 std::uint32_t largest(std::span<const std::uint16_t> numbers, std::uint16_t add = 0);
 std::uint32_t largest(std::span<const std::uint8_t> numbers);
 std::uint32_t largest(std::span<const std::uint32_t> numbers);
+
+// Up to six ranges of ASCII bytes.
+struct ByteRanges {
+    static constexpr std::size_t kMost = 6;
+    std::array<std::uint8_t, kMost> first{}, width{};  // width: last - first. Unused places repeat the first range
+
+    // The ranges of a set that has an ASCII byte. If there are more than six, only the first six.
+    explicit ByteRanges(const ByteSet& bytes);
+};
+
+// The index of the first byte that is in none of the ranges; the number of bytes if there is none.
+std::size_t first_outside(std::span<const std::uint8_t> bytes, const ByteRanges& ranges);
 
 // Sets bit i of the row if numbers[i] <= most. Does not change other bits.
 void at_most(std::span<const std::uint8_t> numbers, std::uint8_t most, std::span<std::uint32_t> row);

@@ -14,6 +14,7 @@ struct Tuning {
     bool counted_heads = true;      // the same for states that begin with a bounded repetition
     bool class_sequences = true;    // of states that accept a fixed number of characters of a class
     bool stable_sets = true;        // of states in a stable set (mask/stable_sets.h)
+    bool loop_scans = true;         // below states that loop by some characters: nodes are searched for the other bytes
     bool inside_characters = true;  // below nodes that end inside a multi-byte character
     bool child_filters = true;      // walks of leaves and machines skip, at nodes with 8 children or more, those that cannot continue
     // Parts of the vocabulary that are walked instead of all tokens (mask/leaf_results.cpp).
@@ -64,6 +65,7 @@ inline constexpr TuningSwitch kTuningSwitches[] = {
     {"counted_heads", &Tuning::counted_heads},
     {"class_sequences", &Tuning::class_sequences},
     {"stable_sets", &Tuning::stable_sets},
+    {"loop_scans", &Tuning::loop_scans},
     {"inside_characters", &Tuning::inside_characters},
     {"child_filters", &Tuning::child_filters},
     {"plain_tokens", &Tuning::plain_tokens},

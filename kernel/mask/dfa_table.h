@@ -12,6 +12,7 @@
 
 #include "guideway/base/flat_map.h"
 #include "guideway/base/page_arena.h"
+#include "guideway/base/simd.h"
 #include "guideway/mask/stable_sets.h"
 #include "guideway/regex/expr_pool.h"
 #include "guideway/vocabulary/subtree_alphabets.h"
@@ -75,6 +76,7 @@ public:
         std::uint32_t rest = kInfinite,
                       looping_rest = kInfinite;  // bytes of a shortest text of `expr` and `looping`; kInfinite: not known yet
         ByteSet live;                            // empty: not known yet
+        std::optional<ByteRanges> loop_bytes;    // ASCII bytes of `loops`, if `plain`; nullopt: not known yet
     };
 
     // `longest`: bytes of the vocabulary's longest token, each of which a walk may keep a state for.

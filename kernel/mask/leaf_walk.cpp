@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "guideway/base/simd.h"
 #include "guideway/mask/stable_sets.h"
 #include "guideway/mask/string_walk.h"
 #include "guideway/mask/substrings_walk.h"
@@ -29,9 +30,10 @@ void LeafWalk::add_rounds(TokenRange some, std::uint32_t begun) {
 
 namespace {
 
-constexpr std::uint32_t kNodesOfWork = 16;  // nodes for one work unit: most are in subtrees that are decided as a whole
-constexpr std::size_t kMaxDoubtful = 3000;  // maximum size of `to_verify`
-constexpr unsigned kFew = 12, kMany = 64;   // ASCII bytes that a state loops by
+constexpr std::uint32_t kNodesOfWork = 16;    // nodes for one work unit: most are in subtrees that are decided as a whole
+constexpr std::size_t kMaxDoubtful = 3000;    // maximum size of `to_verify`
+constexpr std::uint32_t kMostScanned = 8192;  // nodes of a subtree that is scanned for bytes by which the state does not loop
+constexpr unsigned kFew = 12, kMany = 64;     // ASCII bytes that a state loops by
 
 // kCounts: whether iterations of loop bodies (rounds) are counted. Most walks do not count, and should not pay for it (decision 7).
 template <bool kCounts>
@@ -66,6 +68,8 @@ private:
         const Number* steps = nullptr;
         Number state = 0;
         bool nullable = false, filtered = false;
+        const ByteRanges* loops = nullptr;  // self-loops of the state: the nodes below are scanned for other bytes. Null: they are stepped
+        std::uint32_t end = 0;              // of the nodes that are scanned
         std::uint32_t characters = 0;
         ChildFilter filter;
     };
@@ -95,7 +99,14 @@ private:
         const bool measures = made_.measures;
         const Level* path = path_.data();
         for (std::uint32_t i = part.begin; i < part.end;) {
-            const std::size_t depth = depths[i] - part.above;
+            std::size_t depth = depths[i] - part.above;
+            if (!kCounts && path[depth - 1].loops) {
+                const std::uint32_t last = path[depth - 1].end;
+                i = scan(i, depth);
+                if (i == last) continue;
+                depth = depths[i] - part.above;
+                path = path_.data();
+            }
             const Level& above = path[depth - 1];
             const std::uint8_t byte = bytes[i];
             if (above.filtered && !above.filter.wants(byte)) {
@@ -134,6 +145,28 @@ private:
                 path = path_.data();
             }
         }
+    }
+
+    // Accepts the nodes from `i` on that are reached by self-loops of the state above, whatever their depth, and excludes those that the
+    // state cannot read. Returns the first other node, to which it extends the path, or the end of the nodes below the state.
+    std::uint32_t scan(std::uint32_t i, std::size_t depth) {
+        const Level above = path_[depth - 1];
+        const std::size_t top = x_.depth[i] - depth;
+        for (;;) {
+            i += static_cast<std::uint32_t>(first_outside(x_.byte.subspan(i, above.end - i), *above.loops));
+            if (i == above.end) return i;
+            if (above.steps[x_.byte[i]] != DfaTable::kDead) break;
+            leave_out(i, x_.end[i]);
+            i = x_.end[i];
+        }
+        const std::size_t to = x_.depth[i] - top;
+        if (path_.size() < to) path_.resize(to + 32);
+        for (std::size_t d = depth; d < to; ++d) {
+            path_[d] = above;
+            path_[d].filtered = false;
+            path_[d].characters += static_cast<std::uint32_t>(d - depth + 1);
+        }
+        return i;
     }
 
     // Excludes the nodes [from, to), and records the tokens since the last excluded node as accepted.
@@ -214,6 +247,7 @@ private:
         for (std::size_t d = 0; d < depth; ++d) {
             path_[d].state = states_.number(pool_, kept[d]);
             path_[d].steps = states_.steps(path_[d].state);
+            path_[d].loops = nullptr;  // it was in a dropped state
         }
     }
 
@@ -223,6 +257,13 @@ private:
         level.state = state;
         level.steps = states_.steps(state);
         level.characters = characters;
+        level.end = x_.end[node];
+        level.loops = nullptr;
+        const bool same = known.plain && known.looping == known.expr;  // the loops of a state with a minimum belong to another state
+        if (tuning_.loop_scans && !kCounts && same && depth > 0 && level.end - node <= kMostScanned) {
+            if (!known.loop_bytes) known.loop_bytes.emplace(ByteSet{{known.loops->ascii[0], known.loops->ascii[1], 0, 0}});
+            level.loops = &*known.loop_bytes;
+        }
         if (counts()) {
             if (begun_.size() < depth + 2) begun_.resize(depth + 2);
             begun_[depth].begins = begins_of(state);

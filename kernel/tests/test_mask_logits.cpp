@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "check.h"
+#include "guideway/base/byte_set.h"
 #include "guideway/base/simd.h"
 #include "guideway/logits/mask_logits.h"
 
@@ -97,6 +98,37 @@ void copied(std::mt19937& chance) {
     }
 }
 
+// The first byte outside of random ranges, for all sizes.
+void searched(std::mt19937& chance) {
+    ByteSet set;
+    for (std::size_t ranges = 1 + chance() % 6; ranges > 0; --ranges) {
+        const auto low = static_cast<unsigned>(chance() % 0x80), width = static_cast<unsigned>(chance() % 30);
+        set |= ByteSet::range(low, std::min(low + width, 0x7fu));
+    }
+    const ByteRanges loops(set);
+    set |= ByteSet::range(0x80, 0x8f);  // no ASCII bytes
+    std::vector<std::uint8_t> bytes;
+    for (std::size_t size = 0; size < 150; ++size) {
+        auto byte = static_cast<std::uint8_t>(chance());
+        while (byte >= 0x80 || !set.contains(byte)) byte = static_cast<std::uint8_t>(chance());
+        bytes.push_back(byte);
+        CHECK(first_outside(bytes, loops) == bytes.size());
+        const std::size_t place = chance() % bytes.size();
+        const std::uint8_t kept = bytes[place];
+        do bytes[place] = static_cast<std::uint8_t>(chance());
+        while (bytes[place] < 0x80 && set.contains(bytes[place]));
+        CHECK(first_outside(bytes, loops) == place);
+        bytes[place] = kept;
+    }
+}
+
+// Of eight ranges, the first six are used.
+void many_ranges() {
+    const ByteRanges loops(ByteSet::of("acegikmo"));
+    const std::vector<std::uint8_t> bytes{'a', 'c', 'e', 'g', 'i', 'k', 'm', 'o'};
+    CHECK(first_outside(bytes, loops) == 6);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -108,5 +140,7 @@ int main(int argc, char** argv) {
         RUN(batch(chance, 1 + chance() % 2, 9000 + chance() % 30000, chance() % 1200, chance() % 3, true));
     for (int round = 0; round < 20; ++round) RUN(counted(chance));
     RUN(copied(chance));
+    for (int round = 0; round < 100; ++round) RUN(searched(chance));
+    RUN(many_ranges());
     return check::report();
 }

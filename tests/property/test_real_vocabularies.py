@@ -60,6 +60,33 @@ def test_characters_beyond_ascii(name: str, pattern: str, text: str) -> None:
             crowd.advance(token)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"[a-z]{3,}[A-Z]\w*", "a"),
+        (r"[\w-]+(?:\.[\w-]+)*", "some-name.x"),
+        (r"\w{1,15}", "name"),
+        (r"[0-9A-Za-z]{8}-[0-9A-Za-z]{4}", "0123abcd-ab"),
+        (r"(https?://)?[\da-z.-]+\.[a-z.]{2,6}([/\w .-]*)*/?", "http://example.com/a"),
+        (r".*\.md", "notes.m"),
+        (r"[acegikmoqsuwy]+[0-9]?", "ace"),
+        (r"[a-z]+[^a-z][a-z ]{2,}!", "the cat s"),
+    ],
+)
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_classes_of_characters(name: str, pattern: str, text: str) -> None:
+    """States that loop by some characters, in which subtrees are searched for the other ones."""
+    cutter = Cutter(name, random.Random(1))
+    tables = [cutter.vocabulary, vocabularies.limited(wide.vocabulary(name), tuning=vocabularies.PLAIN)]
+    for constraint in (gw.Regex(pattern), gw.JsonSchema({"type": "string", "pattern": f"^{pattern}$"}, **EXACT[1])):
+        crowd = Crowd.compiled(constraint, tables)
+        row = np.zeros((len(cutter.vocabulary.token_bytes) + 31) // 32, np.uint32)
+        for token in cutter.cut(text.encode() if isinstance(constraint, gw.Regex) else f'"{text}'.encode())[:-1]:
+            crowd.fill_mask(row)  # raises `Mismatch` if the masks differ
+            crowd.advance(token)
+        crowd.fill_mask(row)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("aimed", [False, True])
 @pytest.mark.parametrize("name", VOCABULARIES)

@@ -41,6 +41,7 @@ PLAIN: dict[str, int] = dict.fromkeys(_kernel.KernelVocabulary.mechanisms(), 0)
 EAGER: dict[str, int] = _kernel.KernelVocabulary.thresholds()
 SUBTREES = (
     "self_loops",
+    "loop_scans",
     "counted_heads",
     "class_sequences",
     "stable_sets",
