@@ -130,7 +130,7 @@ def test_free_text_and_complements_hold_no_special_token() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: gw.Gbnf('root ::= item root | "1"\nitem ::= <a>? [ab]*'),  # left recursion behind an empty rule
+        lambda: gw.Gbnf('root ::= item root | "1"\nitem ::= <a>? [ab]*'),  # left recursion after an empty rule
         lambda: gw.Gbnf('root ::= item root | "1"\nitem ::= (<a> | "b"){0,2} [ab]*'),
         lambda: gw.Gbnf('root ::= item root | "1"\nitem ::= (<a>? [ab]?){1,2}'),
         lambda: gw.Ebnf('root = {item}-, "1"; ', parts={"item": gw.constraints.SpecialToken("<a>") | gw.Regex("[ab]")}),
