@@ -53,7 +53,7 @@ def check_strict(schema: Any, strict: bool | None) -> None:
         schema: The whole core schema.
         strict: Whether the configuration outside of all models is strict.
     """
-    definitions = {one["ref"]: one for one in schema.get("definitions", ())}
+    definitions = _definitions(schema)
     # Pydantic reads a definition with the configuration of one of the models that contain it.
     some = bool(strict) or any((one.get("config") or {}).get("strict") for one in _parts(schema, frozenset()))
     seen: set[tuple[int, bool, bool]] = set()
@@ -73,7 +73,8 @@ def check_strict(schema: Any, strict: bool | None) -> None:
             )
         kind = one["type"]
         if kind == "definition-ref":
-            todo.append((definitions[one["schema_ref"]], config or (after and some), after, place))
+            if (found := definitions.get(one["schema_ref"])) is not None:
+                todo.append((found, config or (after and some), after, place))
             continue
         if kind in _CLASSES and (one.get("config") is not None or kind == "model"):
             config = bool((one.get("config") or {}).get("strict"))
@@ -159,13 +160,14 @@ def check_shared(schema: Any) -> None:
     Pydantic reads such a type, for example a recursive alias, with the configuration of the model that it is reached
     from first. A class has its own configuration.
     """
-    if schema["type"] != "definitions":
+    definitions = _definitions(schema)
+    shared = {ref: _options(one) for ref, one in definitions.items() if one["type"] not in _CLASSES}
+    if not any(shared.values()):
         return
-    shared = {one["ref"]: _options(one) for one in schema["definitions"] if one["type"] not in _CLASSES}
-    inside, configs = _references(schema)
+    inside, configs = _references(schema, definitions)
     for option, default in OF_STRINGS.items():
         models = [name for name, config in configs.items() if config.get(option, default) != default]
-        reached = _reached(models, inside.__getitem__)
+        reached = _reached(models, lambda name: inside.get(name, set()))
         found = next((ref for ref, options in shared.items() if option in options and ref in reached), None)
         if found is not None:
             raise UnsupportedError(
@@ -192,17 +194,21 @@ def _options(schema: Any) -> set[str]:
     return found
 
 
-def _references(schema: Any) -> tuple[dict[Any, set[Any]], dict[Any, dict[str, Any]]]:
+def _definitions(schema: Any) -> dict[str, Any]:
+    """Return the definitions in a core schema by their references."""
+    found = [one["definitions"] for one in _parts(schema, frozenset()) if one["type"] == "definitions"]
+    return {one["ref"]: one for listed in found for one in listed}
+
+
+def _references(schema: Any, definitions: Mapping[str, Any]) -> tuple[dict[Any, set[Any]], dict[Any, dict[str, Any]]]:
     """Return which classes and definitions each class and definition contains, and the configurations of classes.
 
     A definition is represented by its reference, a class by its `id`, and what is outside of both by None.
     """
-    inside: dict[Any, set[Any]] = {None: set()}
+    inside: dict[Any, set[Any]] = {None: set(), **{ref: set() for ref in definitions}}
     configs: dict[Any, dict[str, Any]] = {}
-    todo: list[tuple[Any, Any]] = [(schema["schema"], None)]
-    for one in schema["definitions"]:
-        inside[one["ref"]] = set()
-        todo.append((one, one["ref"]))
+    outside = schema["schema"] if schema["type"] == "definitions" else schema
+    todo: list[tuple[Any, Any]] = [(outside, None), *((one, ref) for ref, one in definitions.items())]
     while todo:
         one, owner = todo.pop()
         if one["type"] == "definition-ref":
