@@ -101,7 +101,7 @@ def draw_at(
         return Drawn(best if ids is None else int(ids[best]), memory)
     live = np.flatnonzero(allowed > -np.inf)
     ids = live if ids is None else ids[live]
-    left = _staged(sampler, ids, allowed[live].astype(np.float64), tokens, logits.size, place, memory)
+    left = _staged(sampler, ids, allowed[live].astype(np.float64), tokens, logits.size, place)
     if not sampler.temperature:
         return Drawn(int(ids[int(left.argmax())]), memory)
     number = number_of(*place, attempt)
@@ -119,7 +119,6 @@ def _staged(
     tokens: Sequence[int],
     width: int,
     place: tuple[int, int, int],
-    memory: float | None,
 ) -> Logits:
     """Return the logits after all stages except Mirostat, which truncates during the draw.
 

@@ -941,8 +941,7 @@ class Expander(SchemaGraph):
                 keys, items = (None if one is None else conjunction_of(one ^ 1) for one in analysis.unevaluated)
                 for assertions, seen in self.search(frozenset((self._without_unevaluated(place),)), True):
                     choices += (
-                        (one, (), None)
-                        for one in violate_unevaluated(assertions, seen, keys, self._items(place, items, seen))
+                        (one, (), None) for one in violate_unevaluated(assertions, seen, keys, self._items(items, seen))
                     )
             self._negations[place.literal] = choices
         return self._negations[place.literal]
@@ -987,7 +986,7 @@ class Expander(SchemaGraph):
             self._unevaluated[key] = choices
         return self._unevaluated[key]
 
-    def _items(self, place: SchemaNode, items: Conjunction | None, seen: Evaluated) -> Conjunction | None:
+    def _items(self, items: Conjunction | None, seen: Evaluated) -> Conjunction | None:
         """Return the condition on an item that violates `unevaluatedItems`; None: the schema does not have the keyword.
 
         The item meets `items`, the negation of the keyword's value. It also meets no `contains` that evaluates items.

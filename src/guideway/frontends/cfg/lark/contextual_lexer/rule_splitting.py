@@ -312,7 +312,7 @@ class _Writing:
             if item[1] == len(body):
                 rest[item] = (-1, Concatenation(())) if made.end(item) in contexts else None
             else:
-                rest[item] = self._rest(copy, item, body[item[1]], rest, numbers)
+                rest[item] = self._rest(item, body[item[1]], rest, numbers)
             found = rest[item]
             if item[1] == 0 and found is not None:
                 options.append(found[1])
@@ -320,7 +320,6 @@ class _Writing:
 
     def _rest(
         self,
-        copy: _SpecialisedRule,
         item: tuple[int, int, int, int],
         symbol: Symbol,
         rest: dict[tuple[int, int, int, int], tuple[int, Term] | None],
@@ -331,7 +330,6 @@ class _Writing:
         The first member of the result is a number that is equal for equal terms.
 
         Args:
-            copy: The specialised rule that has the item.
             item: The item.
             symbol: The symbol after its dot.
             rest: The results for the later items.
