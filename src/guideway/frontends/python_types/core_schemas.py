@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from guideway.errors import UnsupportedError
-from guideway.frontends.python_types.probes import length_bound
+from guideway.frontends.python_types.probes import is_encoded_str, length_bound
 from guideway.jsontext.pointer import pointer
 
 __all__ = ["OF_STRINGS", "check_shared", "check_strict", "strict_of"]
@@ -188,6 +188,8 @@ def _options(schema: Any) -> set[str]:
                 found.add("regex_engine")
         elif one["type"] == "bytes":
             found.add("val_json_bytes")
+        if is_encoded_str(one):
+            found |= {"str_to_lower", "str_to_upper"}
         least = length_bound(one) or ("min", one.get("min_length") or 0)
         if one["type"] != "str" and least[0] == "min" and least[1] > 1:
             found |= {"str_strip_whitespace", "str_to_lower", "str_to_upper"}  # items or keys can become equal

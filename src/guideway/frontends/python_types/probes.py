@@ -14,7 +14,7 @@ from typing import Any
 from guideway.errors import UnsupportedError
 from guideway.frontends.python_types.texts import FORMATS
 
-__all__ = ["accepts", "key_texts", "length_bound", "other_bound", "read_from_json", "special"]
+__all__ = ["accepts", "is_encoded_str", "key_texts", "length_bound", "other_bound", "read_from_json", "special"]
 
 _OF_THE_MACHINE = "depends on the files of the machine, so it is not supported; use Path or str"
 _REFUSED = {
@@ -61,6 +61,11 @@ def special(schema: Any, json_bytes: str) -> dict[str, Any] | None:
         form = known.get(getattr(encoder, "__name__", ""))
         return None if form is None else dict(FORMATS[form])
     return None
+
+
+def is_encoded_str(schema: Any) -> bool:
+    """Return whether Pydantic decodes a str, such as a `Base64Str`, after the rules of the configuration for strings."""
+    return getattr(_function(schema), "__qualname__", "") == "EncodedStr.decode_str"
 
 
 def length_bound(schema: Any) -> tuple[str, int] | None:

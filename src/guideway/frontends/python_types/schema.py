@@ -26,6 +26,7 @@ from guideway.frontends.python_types.json_strings import json_pattern
 from guideway.frontends.python_types.patterns import ecma_pattern
 from guideway.frontends.python_types.probes import (
     accepts,
+    is_encoded_str,
     key_texts,
     length_bound,
     other_bound,
@@ -89,6 +90,10 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return getattr(self._config, "val_json_bytes", "utf8")
 
         def generate_inner(self, schema: Any) -> dict[str, Any]:
+            if is_encoded_str(schema) and _changes_case(schema["schema"], self._config):
+                raise UnsupportedError(
+                    "encoded text is not supported with str_to_lower or str_to_upper, which change it before it is decoded"
+                )
             found = special(schema, self._json_bytes)
             if found is None and _is_strict_str(schema, self._config.strict):
                 found = super().generate_inner(schema)
@@ -378,6 +383,11 @@ def schema_generator() -> type[GenerateJsonSchema]:
             }
 
     return Generator
+
+
+def _changes_case(schema: Any, config: Any) -> bool:
+    """Return whether Pydantic changes the case of a str. `config`: the configuration of the model."""
+    return bool(schema.get("to_lower", config.str_to_lower) or schema.get("to_upper", config.str_to_upper))
 
 
 def _is_strict_str(schema: Any, strict: bool | None) -> bool:
@@ -680,7 +690,7 @@ def _differ(schema: Any, definitions: list[Any], config: Any) -> bool:
             values = one["expected"] if kind == "literal" else [member.value for member in one["members"]]
             numeric |= {type(value) is bool for value in values if isinstance(value, (bool, int, float))}
         elif kind == "str":
-            if one.get("to_lower", config.str_to_lower) or one.get("to_upper", config.str_to_upper):
+            if _changes_case(one, config):
                 return False
             if followed and one.get("strip_whitespace", config.str_strip_whitespace):
                 return False  # the schema of a definition does not have the configuration

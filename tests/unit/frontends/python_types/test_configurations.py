@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import (
+    Base64Str,
+    Base64UrlStr,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -146,6 +148,7 @@ Numbers = TypeAliasType("Numbers", "int | list[Numbers]")
 Words = TypeAliasType("Words", "str | list[Words]")
 Spaced = TypeAliasType("Spaced", "Annotated[str, Field(pattern='^ ?a$')] | list[Spaced]")
 Sets = TypeAliasType("Sets", "Annotated[set[str], Field(min_length=2)] | list[Sets]")
+Encoded = TypeAliasType("Encoded", "Base64Str | list[Encoded]")
 Bytes = TypeAliasType("Bytes", "bytes | list[Bytes]")
 
 
@@ -193,6 +196,15 @@ def test_the_configuration_of_a_model_without_the_shared_type() -> None:
     check_drawn(create_model("Whole", short=(short, ...), x=(Words, ...), y=(Words, ...)))
     with pytest.raises(UnsupportedError, match="str_max_length"):
         PythonType(create_model("Whole", __config__=ConfigDict(str_max_length=3), z=(holding(Words), ...)))
+
+
+def test_encoded_text_whose_case_a_configuration_changes() -> None:
+    for option in ("str_to_lower", "str_to_upper"):
+        with pytest.raises(UnsupportedError, match=r"^/x: encoded text is not supported with str_to_lower"):
+            PythonType(create_model("M", __config__=ConfigDict(**{option: True}), x=(Base64Str, ...)))
+        with pytest.raises(UnsupportedError, match=option):
+            PythonType(holding(Encoded, **{option: True}))
+    check_drawn(create_model("M", __config__=ConfigDict(str_strip_whitespace=True), x=(Base64UrlStr, ...)))
 
 
 def test_items_that_stripping_makes_equal() -> None:
