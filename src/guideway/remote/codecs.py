@@ -96,7 +96,12 @@ class OptionalCodec(Codec):
     inner: Codec
 
     def encode(self, value: Any) -> Any:
-        return None if value is ABSENT else self.inner.encode(value)
+        if value is ABSENT:
+            return None
+        made = self.inner.encode(value)
+        if made is None:  # `decode` would read it as absent
+            raise InvalidTextError("null is not allowed")
+        return made
 
     def decode(self, value: Any) -> Any:
         return ABSENT if value is None else self.inner.decode(value)

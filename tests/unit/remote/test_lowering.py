@@ -82,6 +82,10 @@ CASES: list[tuple[Any, list[Any]]] = [
         },
         [{"a": {"name": "Ada"}, "b": {"name": "Ada", "c": 1}}],
     ),
+    (  # null fits only the second option
+        {"anyOf": [{"type": "array", "prefixItems": [{"type": "string"}], "items": {"type": "integer"}}, {}]},
+        [[], ["a", 1], [None]],
+    ),
     (
         {"anyOf": [PERSON], "oneOf": [{"properties": {"x": {"type": "null"}}}]},
         [{"name": "Ada", "x": None}],
