@@ -102,10 +102,11 @@ std::vector<std::uint32_t> TokenTable::special(std::string_view name) const {
 std::string TokenTable::shown(std::string_view bytes) const {
     std::string made;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-        if (static_cast<std::uint8_t>(bytes[i]) != kSpecialByte || bytes.size() - i < kSpecialBytes) {
+        if (static_cast<std::uint8_t>(bytes[i]) != kSpecialByte) {
             made.push_back(bytes[i]);
             continue;
         }
+        if (bytes.size() - i < kSpecialBytes) break;  // the common beginning of several special tokens: none of them is read
         std::uint32_t id = 0;
         for (std::size_t last = i + kSpecialBytes - 1; i < last;) id = id << 8 | static_cast<std::uint8_t>(bytes[++i]);
         for (const auto& [name, named] : names_)

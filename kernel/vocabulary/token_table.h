@@ -59,7 +59,7 @@ public:
     }
     // The special tokens of a name.
     std::vector<std::uint32_t> special(std::string_view name) const;
-    // The bytes of a text that a machine has read, with special tokens as their names.
+    // The bytes of a text that a machine has read, with special tokens as their names, and without the beginning of one at the end.
     std::string shown(std::string_view bytes) const;
     const std::vector<std::uint32_t>& eos() const { return eos_; }
     const TokenTrie& trie() const { return trie_; }

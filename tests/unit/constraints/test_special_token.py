@@ -279,3 +279,15 @@ def test_generated_text_has_the_names() -> None:
     assert made.finish_reason == "stop"
     assert made.tokens.count(table.eos_ids[0]) == 1
     assert made.state.text(model) == made.text.removesuffix("</s>")
+
+
+def test_forced_bytes_end_before_one_of_several_tokens() -> None:
+    table = vocabulary()
+    token = gw.constraints.SpecialToken
+    matcher = gw.compile("ab" + (token("<a>") | token("<|b|>")) + "1", table).matcher()
+    assert matcher.forced_bytes() == b"ab"
+    for one in ids(table, "a", "b"):
+        matcher.advance(one)
+    assert matcher.forced_bytes() == b""
+    assert matcher.forced_tokens() == []
+    assert gw.compile("a" + token("<|b|>") + "1", table).matcher().forced_bytes() == b"a<|b|>1"
