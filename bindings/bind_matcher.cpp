@@ -215,7 +215,8 @@ void bind_matcher(nb::module_& m) {
             nb::arg("tokens"), "The length of the longest prefix of the tokens that the matcher could take. The matcher does not change.")
         .def(
             "forced_bytes", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.forced_bytes(); })); },
-            "The bytes with which every continuation of the text begins, up to 4,096 bytes. None inside a quotation.")
+            "The bytes with which every continuation of the text begins, up to 4,096 bytes. A special token counts as its name. "
+            "They end where one of several special tokens could follow. None inside a quotation.")
         .def(
             "forced_tokens", [](const Matcher& self) { return released_when_long(self, [&] { return self.forced_tokens(); }); },
             "Tokens that spell the forced bytes, each the longest possible. Stops where a legal token could extend beyond "

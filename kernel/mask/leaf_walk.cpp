@@ -68,7 +68,7 @@ private:
         const Number* steps = nullptr;
         Number state = 0;
         bool nullable = false, filtered = false;
-        const ByteRanges* loops = nullptr;  // self-loops of the state: the nodes below are scanned for other bytes. Null: they are stepped
+        const ByteRanges* loops = nullptr;  // of self-loops: the nodes below are scanned for bytes outside. Null: the nodes are stepped
         std::uint32_t end = 0;              // of the nodes that are scanned
         std::uint32_t characters = 0;
         ChildFilter filter;

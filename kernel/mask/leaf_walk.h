@@ -1,8 +1,9 @@
 // Walks a token trie from one state of a leaf.
 //
 // If the state loops by all characters of a subtree (`SubtreeAlphabets`), all tokens of the subtree are accepted without a walk;
-// if it also counts repetitions, the tokens that are not longer than the remaining count. Of a node with many children (`TokenTrie::Wide`),
-// only the children that the state can read are visited. `pair_walk` finds the tokens by which two states differ: where both reach the same
+// if it also counts repetitions, the tokens that are not longer than the remaining count. If it loops by some of them, the nodes of the
+// subtree are searched for the other bytes. Of a node with many children (`TokenTrie::Wide`), only the children that the state can read
+// are visited. `pair_walk` finds the tokens by which two states differ: where both reach the same
 // state, the subtree is skipped.
 #pragma once
 

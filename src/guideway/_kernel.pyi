@@ -187,7 +187,7 @@ class Matcher:
 
     def forced_bytes(self) -> bytes:
         """
-        The bytes with which every continuation of the text begins, up to 4,096 bytes. None inside a quotation.
+        The bytes with which every continuation of the text begins, up to 4,096 bytes. A special token counts as its name. They end where one of several special tokens could follow. None inside a quotation.
         """
 
     def forced_tokens(self) -> list[int]:

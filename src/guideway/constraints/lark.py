@@ -18,9 +18,10 @@ from guideway.frontends.cfg.lark.definitions import Terminals, names_of, reached
 from guideway.frontends.cfg.lark.ignored_text import IgnoredText, LookaheadError
 from guideway.frontends.cfg.lark.statements import LarkReader
 from guideway.frontends.cfg.scanner import special_of
-from guideway.grammar.cfg import Concatenation, Ref, Rule, Term, Text, lower
+from guideway.grammar.cfg import Alternation, Concatenation, Except, Ref, Rule, Term, Text, lower
+from guideway.grammar.cfg.expressions import Expressions
 from guideway.grammar.derivatives import spelled_out
-from guideway.grammar.regular import NEVER, Concat, Regular, Repeat, Union
+from guideway.grammar.regular import EMPTY, NEVER, Concat, Regular, Repeat, Union
 
 __all__ = ["Lark"]
 
@@ -149,7 +150,14 @@ class Lark(RuleConstraint):
             reader.fail(str(error), at, LimitExceededError)
         others: list[tuple[str, Term]] = [(name, Text(special_of(name))) for name in reader.special]
         others += [(name, term_of(part)) for name, part in self.parts.items() if name not in joined]
-        rules += [Rule(name, Concatenation((alone, term))) for name, term in others]
+        nullable, empty = Expressions().nullable, Text(EMPTY)
+        for name, term in others:
+            if name in texts and nullable(
+                texts[name]
+            ):  # no ignored text before an empty part: it belongs to what follows
+                rules.append(Rule(name, Alternation((Concatenation((alone, Except(term, empty))), empty))))
+            else:
+                rules.append(Rule(name, Concatenation((alone, term))))
         return [*rules, Rule(_ROOT, Concatenation((Ref(start), alone)))]
 
     def _content(self) -> object:

@@ -107,6 +107,31 @@ def test_parts_beside_ignored_text(gap: str, part: object, text: str, other: str
     assert source.captures(f"x{space}{text}{space};")["one"] == text
 
 
+@pytest.mark.parametrize("part", [gw.Regex("x?"), gw.Choice(["", "x"])])
+def test_no_ignored_text_comes_before_an_empty_part(part: Constraint[Any]) -> None:
+    """Two ignored texts in a row would not follow the rule of the longest match."""
+    gaps = '\n%ignore /ab?/\n%ignore /bc/\nC: "c"'
+    source = gw.Lark("start: part C" + gaps, parts={"part": part})
+    same = gw.Lark('start: part? C\npart: "x"' + gaps)
+    for size in range(6):
+        for text in map("".join, itertools.product("abcx", repeat=size)):
+            found = []
+            for one in (source, same):
+                try:
+                    found.append(one.parse(text))
+                except gw.errors.InvalidTextError:
+                    found.append(None)
+            assert found[0] == found[1], text
+
+
+@pytest.mark.parametrize(
+    "texts", [["a" * 2_000 + "b", "a" * 2_000 + "c"], [chr(0x4E00 + n) + "x" for n in range(1_000)]]
+)
+def test_long_lists_of_texts_beside_ignored_text(texts: list[str]) -> None:
+    source = gw.Lark("start: part\n%ignore / +/", parts={"part": gw.Choice(texts)})
+    assert source.parse("  " + texts[0]) == "  " + texts[0]
+
+
 @pytest.mark.parametrize("notation", [gw.Lark, gw.Gbnf, gw.Ebnf])
 @pytest.mark.parametrize(
     ("parts", "message"),

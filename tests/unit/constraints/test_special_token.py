@@ -12,7 +12,18 @@ import pytest
 import guideway as gw
 from guideway.generation import complete
 from guideway.grammar import nodes as ir
-from guideway.grammar.regular import Concat, Intersection, Literals, Regular, Repeat, Special, Union
+from guideway.grammar.cfg.expressions import Expressions
+from guideway.grammar.regular import (
+    Concat,
+    Intersection,
+    Literals,
+    Regular,
+    Repeat,
+    Special,
+    Union,
+    distinct,
+    parts_of,
+)
 from guideway.testing import ConstantModel
 from tests.oracle.grammars import GrammarWorld
 from tests.oracle.matcher import SlowMatcher, Tokens
@@ -146,6 +157,22 @@ def test_special_tokens_remain_where_the_empty_text_is_removed(make: Callable[[]
         assert takes(source, table, *texts), texts
     assert not takes(source, table, "<a>")
     assert not takes(source, table, *"<a>1")
+
+
+@pytest.mark.parametrize("exception", ['""', '("" | "")', "empty"])
+def test_special_tokens_remain_without_the_empty_text(exception: str) -> None:
+    table, item = vocabulary(), gw.constraints.SpecialToken("<a>") | gw.Regex("[ab]?")
+    parts = {"item": item} | ({"empty": gw.Choice([""])} if exception == "empty" else {})
+    source = gw.Ebnf(f"root ::= item - {exception}", parts=parts)
+    assert takes(source, table, "<a>")
+    assert takes(source, table, "a")
+    assert not takes(source, table)
+
+
+def test_removal_of_the_empty_text_is_linear() -> None:
+    parts = (Special("<a>"), *(Repeat(Literals((chr(0x4E00 + n),)), 0, 1) for n in range(2_000)))
+    made = Expressions().some(Concat((Repeat(parts[0], 0, 1), *parts[1:])))
+    assert sum(1 + len(parts_of(one)) for one in distinct(made)) < 20 * len(parts)
 
 
 def test_a_complement_excludes_the_text_of_the_name() -> None:

@@ -113,14 +113,17 @@ class Expressions:
             if self.nullable(one):
                 match one:
                     case Concat(parts):  # one alternative for each part that can be the first with a text or token
-                        some = self.either(
-                            [Concat((made[id(part)], *parts[at + 1 :])) for at, part in enumerate(parts)]
-                        )
+                        options: list[Regular] = []
+                        rest: Regular = EMPTY  # shared by the alternatives, so that their size is linear
+                        for part in reversed(parts):
+                            options.append(Concat((made[id(part)], rest)))
+                            rest = Concat((part, rest))
+                        some = self.either(options)
                     case Union(parts):
                         some = self.either([made[id(part)] for part in parts])
                     case Repeat(part, _, most):
-                        rest = None if most is None else max(most - 1, 0)
-                        some = NEVER if most == 0 else Concat((made[id(part)], Repeat(part, 0, rest)))
+                        left = None if most is None else max(most - 1, 0)
+                        some = NEVER if most == 0 else Concat((made[id(part)], Repeat(part, 0, left)))
                     case Intersection(parts):
                         some = Intersection((made[id(parts[0])], *parts[1:]))
                     case _:

@@ -183,14 +183,18 @@ class _Lowering:
     def _excepted(self, variable: int, made: DifferenceOfSymbols) -> bool:
         part, without = self._known(made.part), self._known(made.without)
         if part is not None and without is not None:
-            is_empty = self._expressions.number(without) == self._expressions.number(EMPTY)
+            is_empty = self._is_empty_text(without)
             others = self._expressions.some(part) if is_empty else Intersection((part, Complement(as_text(without))))
             self._regular[variable] = others
         return variable in self._regular
 
+    def _is_empty_text(self, expression: Regular) -> bool:
+        """Return whether an expression matches the empty text and nothing else. False is possible in any case."""
+        return self._expressions.nullable(expression) and is_never(self._expressions.some(expression))
+
     def _without_empty(self, variable: int, made: DifferenceOfSymbols) -> None:
         without = self._known(made.without)
-        if without is None or self._expressions.number(without) != self._expressions.number(EMPTY):
+        if without is None or not self._is_empty_text(without):
             raise UnsupportedError(
                 "both sides of an exception must be regular, but one of them is recursive", made.place
             )

@@ -65,33 +65,62 @@ class IgnoredText:
     def meets(self, name: str) -> bool:
         """Return whether an ignored terminal before a text of a terminal could have a longer match.
 
-        The longer match would end within this text or after it. The automaton of the terminal is computed only as far
-        as a longer match is possible. If the result is True, it can be that no text has such a match.
+        The longer match would end within this text or after it. If the automaton of the terminal is too large, it is
+        computed only as far as a longer match is possible. Then the result can be True although no text has such a
+        match.
         """
-        terminal = self._terminals[name]
+        try:
+            return self._meets(machine_of(self._terminals[name], self._alphabet))
+        except LimitExceededError:
+            pass
+        try:
+            return self._meets_lazily(self._terminals[name])
+        except RecursionError:  # `Derivatives` recurses on the nesting of an expression, and on the length of its texts
+            return True
+
+    def _meets(self, terminal: Machine) -> bool:
+        seen = set(self._accepting(0))
+        todo = list(seen)
+        while todo:
+            checkpoint()
+            number, state, at = todo.pop()
+            steps, others = self._ignored[number].steps[state], terminal.steps[at]
+            for after, other in zip(steps, others, strict=True):
+                if DEAD in (after, other):
+                    continue
+                if self._ignored[number].accepting[after] or terminal.accepting[other]:
+                    return True
+                if (number, after, other) not in seen:
+                    seen.add((number, after, other))
+                    todo.append((number, after, other))
+        return False
+
+    def _meets_lazily(self, terminal: Regular) -> bool:
         read = Derivatives(MAX_STATES)
-        seen = {
-            (number, state, read.add(terminal))
-            for number, machine in enumerate(self._ignored)
-            for state, accepts in enumerate(machine.accepting)
-            if accepts
-        }
+        seen = set(self._accepting(read.add(terminal)))
         todo = list(seen)
         while todo:
             checkpoint()
             number, state, at = todo.pop()
             steps = [(letter, to) for letter, to in enumerate(self._ignored[number].steps[state]) if to != DEAD]
             for ranges, other in read.steps(at) if steps else ():
-                letters = {
-                    letter for letter, of_letter in enumerate(self._alphabet.ranges) if _overlap(of_letter, ranges)
-                }
-                for after in {to for letter, to in steps if letter in letters}:
+                spend(len(steps))
+                for after in {to for letter, to in steps if _overlap(self._alphabet.ranges[letter], ranges)}:
                     if self._ignored[number].accepting[after] or read.nullable(other):
                         return True
                     if (number, after, other) not in seen:
                         seen.add((number, after, other))
                         todo.append((number, after, other))
         return False
+
+    def _accepting(self, begin: int) -> list[tuple[int, int, int]]:
+        """Return each accepting state of an ignored terminal, with its number, and with the initial state `begin`."""
+        return [
+            (number, state, begin)
+            for number, machine in enumerate(self._ignored)
+            for state, accepts in enumerate(machine.accepting)
+            if accepts
+        ]
 
     def alone(self) -> Regular:
         """Return the language of ignored text at the end of the whole text, or before a special token."""
