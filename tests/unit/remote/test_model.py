@@ -142,6 +142,7 @@ def test_closing_a_stream_closes_the_connection(kind: str) -> None:
         ({"temperature": "hot"}, TypeError, "temperature must be a number"),
         ({"temperature": float("nan")}, ValueError, "temperature must be"),
         ({"top_p": 2}, ValueError, "top_p must be"),
+        ({"top_p": "most"}, TypeError, "top_p must be a number"),
     ],
 )
 def test_options_with_wrong_values(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -149,6 +150,16 @@ def test_options_with_wrong_values(options: dict[str, Any], error: type[Exceptio
         with pytest.raises(error, match=words):
             model_of("chat", provider.url).generate("x", **options)
         assert provider.requests == []
+
+
+@pytest.mark.parametrize(
+    "options", [{"top_p": 0.9}, {"top_p": 0}, {"top_p": 0.5, "temperature": 0}, {"temperature": 2.5}]
+)
+def test_temperature_and_top_p_are_sent_as_given(options: dict[str, Any]) -> None:
+    with served() as provider:
+        model_of("chat", provider.url).generate("x", **options)
+        body = provider.requests[0].body
+        assert {name: body[name] for name in ("temperature", "top_p") if name in body} == options
 
 
 def test_options() -> None:
