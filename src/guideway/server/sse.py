@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
-from starlette.types import Receive, Send
+from starlette.types import Message, Receive, Send
 
 __all__ = ["Client", "ClientLeft", "EventStream"]
 
@@ -124,8 +124,8 @@ class EventStream:
         self._headers = [*_HEADERS, *((name.lower().encode(), value.encode()) for name, value in headers.items())]
         self._keep_alive_seconds, self._send_seconds = keep_alive_seconds, send_seconds
         self._changed = time.monotonic()  # the time at which the last send began or ended
-        self._sending = False
-        self._begun = self._stalled = False  # `_stalled`: the client took no data for `send_seconds`
+        self._sending = False  # also True after a send that was cancelled
+        self._is_open = False  # the response has begun and is not complete
 
     async def send(self, client: Client, send: Send) -> None:
         """Send the events. Returns early if the client disconnects; `rest` is closed in every case.
@@ -144,31 +144,33 @@ class EventStream:
     async def end(self, last: bytes, send: Send) -> None:
         """Send the last events, after `send` was cancelled.
 
-        Nothing is sent if the response has not begun, or was cancelled because the client takes no data.
+        Nothing is sent if the response has not begun or is complete, or if `send` was cancelled while the client took no
+        data. The client has `send_seconds` to take the events.
 
         Args:
             last: The bytes of the events.
             send: The `send` function of the ASGI request.
         """
-        if self._begun and not self._stalled:
-            await send({"type": "http.response.body", "body": last, "more_body": False})
+        if self._is_open and not self._sending:
+            with suppress(OSError, asyncio.TimeoutError):
+                await asyncio.wait_for(send(_body(last, more_body=False)), self._send_seconds)
 
     async def _run(self, send: Send) -> None:
         watch = asyncio.ensure_future(self._watch(asyncio.current_task()))
         try:
-            self._begun = True
-            await send({"type": "http.response.start", "status": 200, "headers": self._headers})
-            await self._send(send, self._first)
+            await self._send(send, {"type": "http.response.start", "status": 200, "headers": self._headers})
+            await self._send(send, _body(self._first))
             async for data in self._rest:
-                await self._send(send, data or b": keep-alive\n\n")
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+                await self._send(send, _body(data or b": keep-alive\n\n"))
+            await self._send(send, _body(b"", more_body=False))
         finally:
             watch.cancel()
 
-    async def _send(self, send: Send, data: bytes) -> None:
+    async def _send(self, send: Send, message: Message) -> None:
         self._sending, self._changed = True, time.monotonic()
-        await send({"type": "http.response.body", "body": data, "more_body": True})
+        await send(message)
         self._sending, self._changed = False, time.monotonic()
+        self._is_open = message.get("more_body", True)
 
     async def _watch(self, task: asyncio.Task[Any] | None) -> None:
         """Cancel `task` if the client takes no data for `send_seconds`.
@@ -179,8 +181,11 @@ class EventStream:
             await asyncio.sleep(min(self._send_seconds, self._keep_alive_seconds) / 2)
             waited = time.monotonic() - self._changed
             if self._sending and waited > self._send_seconds and task is not None:
-                self._stalled = True
                 task.cancel()
                 return
             if not self._sending and waited > self._keep_alive_seconds:
                 self._idle()
+
+
+def _body(data: bytes, *, more_body: bool = True) -> Message:
+    return {"type": "http.response.body", "body": data, "more_body": more_body}

@@ -360,6 +360,38 @@ def test_streams_that_are_cancelled(url: str, draining: bool, tiny: Model) -> No
         assert (error["type"], error["code"]) == ("server_error", "shutting_down")
 
 
+def test_a_stream_whose_client_takes_no_data_at_the_end_of_the_drain_time(tiny: Model) -> None:
+    async def cancelled() -> None:
+        await state.models.start()
+        full, never = asyncio.Event(), asyncio.Event()
+        messages = [{"type": "http.request", "body": json.dumps(STREAMS[CHAT]).encode(), "more_body": False}]
+
+        async def receive() -> Any:
+            if not messages:
+                await never.wait()
+            return messages.pop()
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.body":
+                full.set()
+                await never.wait()
+
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": CHAT, "query_string": b"", "headers": headers}
+        task = asyncio.ensure_future(app(scope, receive, send))
+        await asyncio.wait_for(full.wait(), 30)
+        state.draining = True
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=20)
+        assert done == {task}
+        assert "guideway:num_requests_running 0" in state.metrics.export()
+
+    app = create_app(FixedModels({"tiny": tiny}))
+    state: ServerState = app.state.server
+    state.ready = True
+    asyncio.run(cancelled())
+
+
 def test_a_stream_that_does_not_end_in_the_drain_time() -> None:
     command = [sys.executable, "-m", "guideway", "serve", "--model", "tiny", "--port", "0", "--drain-seconds", "1"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
