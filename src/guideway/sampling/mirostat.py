@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway.arguments import short_repr
-from guideway.sampling.repeats import is_finite
+from guideway.sampling.repeats import is_finite, is_number
 from guideway.sampling.stages import probabilities, top_k
 
 __all__ = ["Mirostat", "count_of"]
@@ -45,13 +45,14 @@ class Mirostat:
     version: int = 2
 
     def __post_init__(self) -> None:
-        if self.version not in (1, 2):
-            raise ValueError(f"mirostat: version must be 1 or 2, got {self.version}")
+        if not is_number(self.version) or self.version not in (1, 2):
+            raise ValueError(f"mirostat: version must be 1 or 2, got {short_repr(self.version)}")
         for value in (self.target, self.rate):
-            if not isinstance(value, (int, float, np.number)):
+            if not is_number(value):
                 raise TypeError(f"mirostat: expected a number, got {short_repr(value)}")
         if not (is_finite(self.target) and is_finite(self.rate) and self.target > 0 and self.rate >= 0):
-            raise ValueError(f"mirostat: expected target > 0 and rate >= 0, got {self.target} and {self.rate}")
+            given = f"{short_repr(self.target)} and {short_repr(self.rate)}"
+            raise ValueError(f"mirostat: expected target > 0 and rate >= 0, got {given}")
 
     def cut(self, logits: Logits, limit: float) -> Logits:
         """Truncate logits by `limit` (mu). At least one most probable token is always kept."""

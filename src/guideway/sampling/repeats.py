@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from guideway.arguments import short_repr
 
-__all__ = ["Dry", "dry", "frequency_penalty", "is_finite", "logit_bias", "presence_penalty", "repetition_penalty"]
+__all__ = [
+    "Dry",
+    "dry",
+    "frequency_penalty",
+    "is_finite",
+    "is_number",
+    "logit_bias",
+    "presence_penalty",
+    "repetition_penalty",
+]
 
 Ids = NDArray[np.intp]
 Logits = NDArray[np.float64]
@@ -57,16 +66,25 @@ class Dry:
         object.__setattr__(self, "breakers", tuple(self.breakers))
         counts = (self.allowed_length, self.window, *self.breakers)
         for value in (self.multiplier, self.base, *counts):
-            if not isinstance(value, (int, float, np.number)):
+            if not is_number(value):
                 raise TypeError(f"dry: expected a number, got {short_repr(value)}")
         if not (is_finite(self.multiplier) and self.multiplier >= 0 and 1 <= self.base <= 16):
-            raise ValueError(f"dry: expected multiplier >= 0 and base in 1..16, got {self.multiplier} and {self.base}")
-        if any(not is_finite(count) or int(count) != count for count in counts):
-            raise ValueError(f"dry: allowed_length, window and breakers must be integers, got {self}")
+            given = f"{short_repr(self.multiplier)} and {short_repr(self.base)}"
+            raise ValueError(f"dry: expected multiplier >= 0 and base in 1..16, got {given}")
+        for count in counts:
+            if not is_finite(count) or int(count) != count:
+                given = short_repr(count)
+                raise ValueError(f"dry: allowed_length, window and breakers must be integers, got {given}")
         object.__setattr__(self, "allowed_length", int(self.allowed_length))
         object.__setattr__(self, "window", int(self.window))
         if self.allowed_length < 1 or self.window < 0:
-            raise ValueError(f"dry: expected allowed_length >= 1 and window >= 0, got {self}")
+            given = f"{short_repr(self.allowed_length)} and {short_repr(self.window)}"
+            raise ValueError(f"dry: expected allowed_length >= 1 and window >= 0, got {given}")
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a real number of Python or NumPy."""
+    return isinstance(value, (int, float, np.integer, np.floating))
 
 
 def is_finite(value: Any) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from guideway.arguments import short_repr
 from guideway.sampling.mirostat import Mirostat
-from guideway.sampling.repeats import Dry, is_finite
+from guideway.sampling.repeats import Dry, is_finite, is_number
 
 if TYPE_CHECKING:
     from guideway._kernel import Sampling
@@ -123,7 +123,7 @@ class Sampler:
         """`logit_bias` as pairs, by ascending id."""
         pairs = self.logit_bias.items() if isinstance(self.logit_bias, Mapping) else self.logit_bias
         try:
-            return tuple(sorted((operator.index(token_id), float(bias)) for token_id, bias in pairs))
+            return tuple(sorted((operator.index(token_id), _real(bias)) for token_id, bias in pairs))
         except (TypeError, ValueError) as error:
             raise TypeError(
                 f"logit_bias must map token ids to numbers, got {short_repr(self.logit_bias)} ({error})"
@@ -201,7 +201,7 @@ class Sampler:
     def _check_ranges(self) -> None:
         for name, (fits, meaning) in _RANGES.items():
             value = getattr(self, name)
-            if not isinstance(value, (int, float, np.number)):
+            if not is_number(value):
                 raise TypeError(f"{name} must be a number, got {short_repr(value)}")
             if not (is_finite(value) and fits(value)):
                 raise ValueError(f"{name} must be {meaning}, got {short_repr(value)}")
@@ -210,13 +210,12 @@ class Sampler:
                 raise TypeError(f"{name} must be a {kind.__name__} or None, got {short_repr(value)}")
         for name in ("top_k", "penalty_window"):
             if int(getattr(self, name)) != getattr(self, name):
-                raise ValueError(f"{name} must be an integer, got {getattr(self, name)}")
+                raise ValueError(f"{name} must be an integer, got {short_repr(getattr(self, name))}")
             object.__setattr__(self, name, int(getattr(self, name)))
         for token_id, bias in self.biases:
             if not 0 <= token_id < 1 << 31 or not bias < math.inf:
-                raise ValueError(
-                    f"logit_bias needs ids >= 0 and biases that are finite or -inf, got {token_id}: {bias}"
-                )
+                given = f"{short_repr(token_id)}: {bias}"
+                raise ValueError(f"logit_bias needs ids >= 0 and biases that are finite or -inf, got {given}")
 
     def _check_order(self) -> None:
         named = [stage for stage in self.order if isinstance(stage, str)]
@@ -246,6 +245,12 @@ class Sampler:
                     )
         if self.penalty_window and "penalty" not in self.kinds:
             raise ValueError("penalty_window has no effect without a penalty; set a penalty or omit penalty_window")
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, np.complexfloating):  # `float` returns its real part
+        raise TypeError("a bias is complex")
+    return float(value)
 
 
 _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -278,3 +279,44 @@ def test_values_of_a_wrong_type_or_size_are_refused_by_name(
 ) -> None:
     with pytest.raises(error, match=words):
         made()
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: Mirostat(target=10**5000), "mirostat: expected target"),
+        (lambda: Mirostat(rate=10**5000), "mirostat: .* rate"),
+        (lambda: Mirostat(version=10**5000), "mirostat: version"),
+        (lambda: Mirostat(version=[1] * 10**6), "mirostat: version"),  # type: ignore[arg-type]  # under test
+        (lambda: Mirostat(version=np.array([1, 2])), "mirostat: version"),  # type: ignore[arg-type]  # under test
+        (lambda: Dry(multiplier=10**5000), "dry: expected multiplier"),
+        (lambda: Dry(base=10**5000), "dry: .* base"),
+        (lambda: Dry(window=10**5000), "dry: .*window .*integers, got an int of"),
+        (lambda: Dry(window=-(10**300)), "dry: .*window >= 0"),
+        (lambda: Dry(breakers=(*range(10**5), 0.5)), "dry: .*breakers must be integers, got 0[.]5$"),  # type: ignore[arg-type]  # under test
+        (lambda: Sampler(logit_bias={10**5000: 1.0}), "logit_bias"),
+    ],
+)
+def test_messages_about_large_parameters_are_short(made: Callable[[], object], words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        made()
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("kind", [np.complex64, np.complex128])
+@pytest.mark.parametrize(
+    ("made", "error"),
+    [
+        (lambda value: Mirostat(target=value), TypeError),
+        (lambda value: Mirostat(version=value), ValueError),
+        (lambda value: Dry(multiplier=value), TypeError),
+        (lambda value: Dry(window=value), TypeError),
+        (lambda value: Sampler(value), TypeError),
+        (lambda value: Sampler(logit_bias={1: value}), TypeError),
+    ],
+)
+def test_complex_numbers_are_refused(made: Callable[[Any], object], error: type[Exception], kind: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(error, match=r"a number|version must be|logit_bias must map"):
+            made(kind(2))
