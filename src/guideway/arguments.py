@@ -9,13 +9,8 @@ from typing import Any
 
 __all__ = ["integer", "short_repr"]
 
-_BRACKETS: dict[type, tuple[str, str]] = {
-    list: ("[", "]"),
-    tuple: ("(", ")"),
-    set: ("{", "}"),
-    frozenset: ("frozenset({", "})"),
-    deque: ("deque([", "])"),
-}
+_TYPES: tuple[Any, ...] = (str, bytes, bytearray, int, dict, list, tuple, set, frozenset, deque)
+"""The types whose values `short_repr` shows in pieces."""
 
 
 def integer(name: str, value: Any, least: int | None = None) -> int:
@@ -44,7 +39,8 @@ def short_repr(value: Any, most: int = 80) -> str:
     """Return the beginning of `repr(value)` for a message. "…" ends it if it is not complete.
 
     The time and the depth of the calls are limited by `most` for nested lists, tuples, sets, dicts, str, bytes and int,
-    of any size and depth. For other objects, an error of their `__repr__` is ignored: the text then names the type.
+    of any size and depth, and for objects of a subclass that does not define `__repr__`. For other objects, an error of
+    their `__repr__` is ignored: the text then names the type.
 
     Args:
         value: Any object.
@@ -87,21 +83,46 @@ class _Separator(str):
 def _opened(value: Any, most: int) -> tuple[str, Iterator[Any] | None, str]:
     """Return the text of a value without parts, or what begins it, its parts and what ends it."""
     kind = type(value)
-    if kind is dict:
-        return "{", _separated(value.items(), pairs=True), "}"
-    if kind in _BRACKETS and (value or kind is list or kind is tuple):
-        first, last = _BRACKETS[kind]
-        if kind is tuple and len(value) == 1:
-            last = ",)"
-        return first, _separated(value), last
-    if kind in (str, bytes, bytearray):
-        return repr(value[: most + 1]), None, ""
-    if kind is int and value.bit_length() > 4 * most:
-        return f"an int of {value.bit_length():,} bits", None, ""
+    name = _name_of(kind)
     try:
-        return repr(value), None, ""
+        base = next((one for one in _TYPES if issubclass(kind, one) and kind.__repr__ is one.__repr__), None)
+        if base is None:
+            return repr(value), None, ""
+        return _opened_as(base, name, value, most)
     except Exception:  # of foreign code, or RecursionError
-        return f"<{kind.__name__}>", None, ""
+        return f"<{name}>", None, ""
+
+
+def _opened_as(base: Any, name: str, value: Any, most: int) -> tuple[str, Iterator[Any] | None, str]:
+    """Return the texts and parts of a value whose `__repr__` is that of `base`, a member of `_TYPES`.
+
+    The methods of `base` are called, because a subclass can define others. `name`: the name of the value's type.
+    """
+    if base is int:
+        bits = int.bit_length(value)
+        return (int.__repr__(value) if bits <= 4 * most else f"an int of {bits:,} bits"), None, ""
+    if base is str or base is bytes:
+        return repr(base.__getitem__(value, slice(most + 1))), None, ""
+    if base is bytearray:
+        return f"{name}({bytes(bytearray.__getitem__(value, slice(most + 1)))!r})", None, ""
+    if base is dict:
+        return "{", _separated(dict.items(value), pairs=True), "}"
+    parts = _separated(base.__iter__(value))
+    if base is list:
+        return "[", parts, "]"
+    if base is tuple:
+        return "(", parts, ",)" if tuple.__len__(value) == 1 else ")"
+    if base is deque:
+        longest = deque.maxlen.__get__(value)
+        return f"{name}([", parts, "])" if longest is None else f"], maxlen={longest})"
+    if not base.__len__(value):
+        return f"{name}()", None, ""
+    return ("{", parts, "}") if type(value) is set else (f"{name}({{", parts, "})")
+
+
+def _name_of(kind: type) -> str:
+    """Return the name of a type, even if its metaclass defines `__name__`."""
+    return str(type.__dict__["__name__"].__get__(kind))
 
 
 def _separated(values: Iterable[Any], *, pairs: bool = False) -> Iterator[Any]:

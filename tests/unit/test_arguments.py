@@ -43,6 +43,73 @@ def test_short_repr_is_the_beginning_of_repr(value: Any, most: int) -> None:
     assert short_repr(value, most) == (whole if len(whole) <= most else whole[:most] + "…")
 
 
+@pytest.mark.parametrize(
+    "base",
+    [str, bytes, bytearray, int, list, tuple, dict, set, frozenset, collections.deque],
+    ids=lambda base: base.__name__,
+)
+def test_short_repr_of_subclasses(base: Any) -> None:
+    """Their own methods are not called; a `__repr__` that they define is."""
+
+    def fails(*_: object) -> Any:
+        raise OSError
+
+    names = ("__iter__", "__len__", "__bool__", "__getitem__", "__eq__", "items", "bit_length")
+    foreign: Any = type("Foreign", (base,), dict.fromkeys(names, fails))
+    plain: Any = type("Foreign", (base,), {})
+    some: Any = {int: 5, dict: {"a": 1, "b": 2}, str: "abc"}.get(base, [1])
+    for arguments in ((some,), ()):
+        assert short_repr([foreign(*arguments)] * 2, 300) == repr([plain(*arguments)] * 2)
+    large: Any = {int: 10**100_000, dict: dict.fromkeys(range(10**6)), str: "x" * 10**6}.get(base, b"a" * 10**6)
+    begun = "an int of 332,193 bits" if base is int else repr(plain(large))
+    assert short_repr(foreign(large)) == (begun if len(begun) <= 80 else begun[:80] + "…")
+    named: Any = type("Named", (base,), {"__repr__": lambda _: "named"})
+    assert short_repr(named()) == "named"
+
+
+def test_short_repr_does_not_make_the_repr_of_a_large_subclass() -> None:
+    class Items(list):  # type: ignore[type-arg]  # of any items
+        pass
+
+    calls = 0
+
+    class Counted:
+        def __repr__(self) -> str:
+            nonlocal calls
+            calls += 1
+            return "counted"
+
+    assert short_repr(Items([Counted()] * 1000)).startswith("[counted, counted")
+    assert calls < 20
+    assert short_repr(Items([DEEP])) == "[" * 80 + "…"
+
+
+def test_short_repr_of_objects_whose_class_is_not_usable() -> None:
+    class Unhashable(type):
+        def __eq__(cls, other: object) -> bool:
+            raise OSError
+
+    class Unnamed(type):
+        @property
+        def __name__(cls) -> str:  # type: ignore[override]  # the mistake under test
+            raise OSError
+
+    class First(metaclass=Unhashable):
+        pass
+
+    class Second(metaclass=Unnamed):
+        def __repr__(self) -> str:
+            raise OSError
+
+    assert short_repr(First()).startswith("<")
+    assert "First" in short_repr(First(), 200)
+    assert short_repr([Second()]) == "[<Second>]"
+
+
+def test_short_repr_of_a_deque_with_a_maximum() -> None:
+    assert short_repr(collections.deque([1, 2], 5)) == "deque([1, 2], maxlen=5)"
+
+
 class Broken:
     def __repr__(self) -> str:
         raise OSError
