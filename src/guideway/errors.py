@@ -266,7 +266,7 @@ class InvalidFileError(GuidewayError, ValueError):
             error: Why. A ValueError: for example, the path has a NUL character or a lone surrogate.
             more: Text for the end of the message.
         """
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return cls(f"cannot {verb} {path}: {reason}{more}")
 
 

@@ -121,18 +121,21 @@ class Probe:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the probe to a file that `load` reads. Raises `InvalidFileError` if it cannot be written."""
+        text = json.dumps(self.to_json(), ensure_ascii=False, indent=2) + "\n"
         try:
-            Path(path).write_text(json.dumps(self.to_json(), ensure_ascii=False, indent=2) + "\n", "utf-8")
-        except OSError as error:
+            Path(path).write_text(text, "utf-8")
+        except (OSError, ValueError) as error:  # ValueError: the path has a NUL character or a lone surrogate
             raise InvalidFileError.of("write", path, error) from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Probe:
         """Return the probe in a file. Raises `InvalidFileError` if the file cannot be read or is no probe."""
         try:
-            data = loads(Path(path).read_text("utf-8"))
-        except OSError as error:
+            text = Path(path).read_text("utf-8")
+        except (OSError, ValueError) as error:  # ValueError: not UTF-8, or the path has a NUL or a lone surrogate
             raise InvalidFileError.of("read", path, error) from error
+        try:
+            data = loads(text)
         except ValueError as error:
             raise InvalidFileError(f"{path} is not JSON: {error}") from error
         if not isinstance(data, Mapping):

@@ -71,7 +71,7 @@ def read_keys(path: Path) -> tuple[str, ...]:
     """
     try:
         lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or the path has a NUL character or a lone surrogate
         raise InvalidFileError.of("read the API keys of", path, error) from None
     keys = tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
     if not keys:

@@ -390,11 +390,12 @@ def templates_of(value: object) -> tuple[tuple[str, str], ...]:
 def read_text(file: Path) -> str:
     """Return the text of a file. Raises `InvalidFileError` if it cannot be read or is larger than 256 MiB."""
     try:
-        if file.stat().st_size > _MAX_JSON_BYTES:
-            raise InvalidFileError(f"{file} has more than {_MAX_JSON_BYTES:,} bytes")
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = None if file.stat().st_size > _MAX_JSON_BYTES else file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or the path has a NUL character or a lone surrogate
         raise InvalidFileError.of("read", file, error) from error
+    if text is None:
+        raise InvalidFileError(f"{file} has more than {_MAX_JSON_BYTES:,} bytes")
+    return text
 
 
 def read_json(file: Path) -> str:

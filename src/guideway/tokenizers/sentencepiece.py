@@ -152,7 +152,7 @@ def of_path(path: Path) -> TokenizerBackend:
     """
     try:
         model = path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL character or a lone surrogate
         raise InvalidFileError.of("read", path, error) from error
     try:
         return of_model(model)
