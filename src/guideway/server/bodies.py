@@ -33,27 +33,31 @@ class TimelyBodies:
 
     Args:
         app: The application.
-        seconds: The time from the first call of `receive`. It is extended for the bytes that arrive (`_LEAST_RATE`).
+        seconds: The time for which the calls of `receive` may wait, in total. It is extended for the bytes that arrive
+            (`_LEAST_RATE`). Time between the calls is that of the server, and does not count.
     """
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
         self._app, self._seconds = app, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        until: float | None = None
+        left = self._seconds
         has_arrived = scope["type"] != "http"
 
         async def receiving() -> Message:
-            nonlocal until, has_arrived
+            nonlocal left, has_arrived
             if has_arrived:
                 return await receive()
-            now = asyncio.get_running_loop().time()
-            until = now + self._seconds if until is None else until
+            loop = asyncio.get_running_loop()
+            begun, waiting = loop.time(), asyncio.ensure_future(receive())
             try:
-                message = await asyncio.wait_for(receive(), until - now)
-            except asyncio.TimeoutError:
-                raise _too_slow() from None
-            until += len(message.get("body", b"")) / _LEAST_RATE
+                await asyncio.wait({waiting}, timeout=left)  # unlike `wait_for`, it takes data that is ready at the end
+                if not waiting.done():
+                    raise _too_slow()
+            finally:
+                waiting.cancel()
+            message = waiting.result()
+            left = max(left - (loop.time() - begun), 0) + len(message.get("body", b"")) / _LEAST_RATE
             has_arrived = message["type"] != "http.request" or not message.get("more_body", False)
             return message
 
