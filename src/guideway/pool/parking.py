@@ -110,13 +110,18 @@ class PooledSession:
 
     def _entered(self, lease: Lease) -> Session:
         try:
-            if self._session is None:
-                self._session = self._restored(lease.model)
+            session = self._session
+            if session is None:
+                self._session = session = self._restored(lease.model)
+            if self._is_closed:  # by another thread, or by the caller of a task that was cancelled
+                self.close()
+                session.close()
+                raise EngineError("the session is closed")
         except BaseException:
             lease.release()
             raise
         self._lease = lease
-        return self._session
+        return session
 
     def _entered_in_vain(self, entering: asyncio.Future[Session]) -> None:
         if not entering.cancelled() and entering.exception() is None:

@@ -293,6 +293,55 @@ def test_a_cancelled_task_that_restores_a_session_gives_its_lease_back(
             session.feed("text")
 
 
+@pytest.mark.parametrize("cancels", [True, False])
+def test_a_session_that_is_closed_while_it_is_restored(
+    cancels: bool, loaders: dict[str, Loader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    restored = PooledSession._restored
+    made: list[gw.types.Session] = []
+    closed: list[gw.types.Session] = []
+
+    def slow(self: PooledSession, model: Any) -> Any:
+        begun.set()
+        assert may_end.wait(30)
+        made.append(restored(self, model))
+        return made[-1]
+
+    async def run() -> None:
+        task = asyncio.ensure_future(parked.__aenter__())
+        assert await asyncio.to_thread(begun.wait, 30)
+        if cancels:
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        parked.close()
+        may_end.set()
+        if not cancels:
+            with pytest.raises(EngineError, match="the session is closed"):
+                await task
+        end = time.monotonic() + 10
+        while pool.status()[0].leases:
+            assert time.monotonic() < end
+            await asyncio.sleep(0.01)
+
+    models = {name: one.spec() for name, one in loaders.items()}
+    with gw.Pool(10, models, linger=0.0, directory=tmp_path) as pool:
+        parked = pool.session("a")
+        monkeypatch.setattr(PooledSession, "_restored", slow)
+        monkeypatch.setattr(gw.types.Session, "close", lambda self: closed.append(self))
+        try:
+            asyncio.run(run())
+        finally:
+            parked.__exit__(None, None, None)  # otherwise the pool waits for a lease that was not given back
+        assert parked._session is None
+        assert made[0] in closed
+        with pool.lease("b"):  # unloads "a"
+            assert list(tmp_path.iterdir()) == []
+        with pytest.raises(EngineError, match="the session is closed"):
+            parked.__enter__()
+
+
 def test_a_session_that_cannot_be_saved_returns_without_its_kv_cache(
     loaders: dict[str, Loader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
