@@ -150,14 +150,6 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert f"{step_budget.STEP_WORK:,} units and of a reserve of {step_budget.RESERVE:,} units" in text
 
 
-def test_the_time_for_a_body_is_that_of_the_code() -> None:
-    from guideway.server import ServerSettings, bodies
-
-    page = (ROOT / "docs" / "serving.md").read_text("utf-8")
-    seconds, rate = ServerSettings().body_seconds, bodies._LEAST_RATE >> 10
-    assert f"`--body-seconds` (default {seconds:g}), plus one second for each {rate} KiB that have arrived" in page
-
-
 def test_types_that_are_refused_are_named() -> None:
     from pydantic import Base64Str, ConfigDict, FilePath, ImportString, NewPath, SocketPath, create_model
     from pydantic.types import PaymentCardNumber

@@ -165,6 +165,8 @@ CONSTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "docs/serving.md": [
         ("4 MiB or 256 levels", "server/settings.py", "max_body_bytes"),
+        ("30 seconds by default", "server/settings.py", "body_seconds"),
+        ("each 16 KiB that have arrived", "server/bodies.py", "_LEAST_RATE"),
         ("takes no data for 30 seconds", "server/settings.py", "send_seconds"),
         ("not used for 30 minutes", "server/settings.py", "session_idle_seconds"),
         ("more than 4 KiB in a request", "server/constraint_workers.py", "LEAST_BYTES"),
