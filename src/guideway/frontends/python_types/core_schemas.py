@@ -1,15 +1,15 @@
 """Checks of a whole core schema of Pydantic, whose parts are read differently from what they say alone.
 
 In strict mode, Pydantic reads some types from JSON but not from the values that a function returns. A type that occurs
-several times is read with the configuration of one of the models that contain it.
+several times is read with the configurations of models that contain it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from guideway.errors import UnsupportedError
 from guideway.frontends.python_types.probes import is_encoded_str, length_bound
@@ -29,6 +29,12 @@ OF_STRINGS: Mapping[str, Any] = MappingProxyType(
     }
 )
 """The options of a configuration that say which strings are allowed, with their defaults."""
+
+_EXTRA = "extra_fields_behavior"
+"""The option of a configuration that says whether other keys than those of the fields are allowed."""
+
+_Config: TypeAlias = "tuple[tuple[str, Any], ...]"
+"""The values of `_EXTRA` and the options in `OF_STRINGS`, with their names."""
 
 _NOT_FROM_VALUES = frozenset(
     {"bytes", "counter", "date", "datetime", "decimal", "deque", "fraction", "frozendict", "frozenset", "ordered-dict"}
@@ -145,39 +151,143 @@ def _inner(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def _parts(schema: Any, closed: frozenset[str] = _CLASSES) -> Iterator[dict[str, Any]]:
-    """Yield a core schema and the core schemas in it; those of the kinds `closed` are not entered."""
+    """Yield a core schema and the core schemas in it. Those in it of the kinds `closed` are not entered."""
     todo = [schema]
     while todo:
         one = todo.pop()
         yield one
-        if one["type"] not in closed:
+        if one is schema or one["type"] not in closed:
             todo += _inner(one)
 
 
 def check_shared(schema: Any) -> None:
-    """Raise `UnsupportedError` if the configuration of a model changes what a shared type without one accepts.
+    """Raise `UnsupportedError` if a type that occurs several times accepts different texts in different places.
 
-    Pydantic reads such a type, for example a recursive alias, with the configuration of the model that it is reached
-    from first. A class has its own configuration.
+    The JSON Schema describes all occurrences of such a type once. Pydantic reads an alias or a NamedTuple with the
+    configuration of the model around it, or, where the core schema only refers to it, of another model that contains
+    it. A TypedDict or a dataclass of the standard library without a configuration has the configuration of the model
+    around it. Models and dataclasses of Pydantic have their own.
     """
-    definitions = _definitions(schema)
-    shared = {ref: _options(one) for ref, one in definitions.items() if one["type"] not in _CLASSES}
-    if not any(shared.values()):
-        return
-    inside, configs = _references(schema, definitions)
-    for option, default in OF_STRINGS.items():
-        models = [name for name, config in configs.items() if config.get(option, default) != default]
-        reached = _reached(models, lambda name: inside.get(name, set()))
-        found = next((ref for ref, options in shared.items() if option in options and ref in reached), None)
-        if found is not None:
+    for ref, found in _occurrences(schema).items():
+        if (option := _changing(found)) is not None:
             raise UnsupportedError(
-                f"the type {found.partition(':')[0]!r}, which is recursive or occurs several times, is not supported "
-                f"where a model has {option}; use a class in place of an alias or a NamedTuple"
+                f"the type {ref.partition(':')[0]!r}, which is recursive or occurs several times, is not supported "
+                f"where a model has {option}; use a class with its own configuration, such as a BaseModel, in its place"
             )
 
 
+class _Occurrence(NamedTuple):
+    """A place in which a core schema with a reference is used."""
+
+    schema: Any
+    """The core schema."""
+    configs: set[_Config]
+    """The configurations that it can be read with."""
+    generators: frozenset[int] = frozenset()
+    """The `id` of the function that makes the aliases in the model around a reference, if there is one."""
+
+
+def _changing(found: list[_Occurrence]) -> str | None:
+    """Return an option in which the occurrences of a type differ, and which changes what it accepts; None: none."""
+    configs = [dict(one) for one in set().union(*(each.configs for each in found))]
+    first = found[0].schema
+    inherits = _inherits(first)
+    if len(configs) > 1:
+        options = _options(_class_in(first) if inherits else first)
+        if "str_min_length" in options and any(one["str_min_length"] for one in configs):
+            options.add("str_strip_whitespace")
+        for name in OF_STRINGS:
+            if name in options and any(one[name] != configs[0][name] for one in configs):
+                return name
+    if not inherits or len(found) == 1:
+        return None
+    if any(one[_EXTRA] != configs[0][_EXTRA] for one in configs):
+        return "extra"
+    keys = _keys(first)
+    if any(_keys(one.schema) != keys for one in found if one.schema is not first):
+        return "alias_generator"
+    return "alias_generator" if len(frozenset().union(*(one.generators for one in found))) > 1 else None
+
+
+def _occurrences(schema: Any) -> dict[str, list[_Occurrence]]:
+    """Return the places in which the types that are no models are used, by their references.
+
+    A finished model contains copies of the types that occur in it once, and refers to the others.
+    """
+    definitions = _definitions(schema)
+    inside, classes, places = _references(schema, definitions)
+    default = _config_of({})
+    # `used`: the configurations of all classes that contain a definition; `around`: of the innermost ones.
+    used: dict[Any, set[_Config]] = {None: {default}, **{ref: {default} for ref in definitions}}
+    around: dict[Any, set[_Config]] = {None: {default}, **{ref: set() for ref in definitions}}
+    by_config: dict[_Config, set[Any]] = {}
+    for name, one in classes.items():
+        config = _config_of(one.get("config") or {})
+        used[name] = around[name] = {config}
+        by_config.setdefault(config, set()).add(name)
+    for config, names in by_config.items():
+        for ref in _reached(names, lambda name: inside.get(name, set())) & definitions.keys():
+            used[ref].add(config)
+        begin = set().union(*(inside[name] for name in names)) - classes.keys()
+        for ref in _reached(begin, lambda name: inside.get(name, set()) - classes.keys()) & definitions.keys():
+            around[ref].add(config)
+    found: dict[str, list[_Occurrence]] = {}
+    for one, owner in places:
+        if one["type"] != "definition-ref":
+            own = _class_in(one).get("config")
+            configs = used[owner] if own is None else {_config_of(own)}
+            found.setdefault(one["ref"], []).append(_Occurrence(one, configs))
+        elif (definition := definitions.get(one["schema_ref"])) is not None and _inherits(definition):
+            # A model that was finished before can have had another definition, which Pydantic then still uses.
+            generators = _generators(classes[owner]) if owner in classes else frozenset()
+            found.setdefault(one["schema_ref"], []).append(_Occurrence(definition, around[owner], generators))
+    return found
+
+
+def _inherits(schema: Any) -> bool:
+    """Return whether a core schema is of a TypedDict or a dataclass that takes the configuration around it."""
+    of_class = _class_in(schema)
+    return of_class["type"] in ("typed-dict", "dataclass") and not _has_config(of_class.get("cls"))
+
+
+def _has_config(cls: Any) -> bool:
+    # A TypedDict does not inherit the attributes of its bases.
+    return hasattr(cls, "__pydantic_config__") or any(map(_has_config, getattr(cls, "__orig_bases__", ())))
+
+
+def _config_of(config: Mapping[str, Any]) -> _Config:
+    """Return the options of a configuration that say which strings and which keys are allowed."""
+    default = {**OF_STRINGS, _EXTRA: "ignore"}
+    return tuple((name, value if config.get(name) is None else config[name]) for name, value in default.items())
+
+
+def _keys(schema: Any) -> list[tuple[Any, ...]]:
+    """Return the names of the fields of a TypedDict or a dataclass, and what they are read from."""
+    one = next((one for one in _parts(_class_in(schema)) if one["type"] in ("typed-dict", "dataclass-args")), None)
+    fields: Any = {} if one is None else one["fields"]
+    listed = fields.items() if isinstance(fields, dict) else [(field["name"], field) for field in fields]
+    return [(name, field.get("validation_alias")) for name, field in listed]
+
+
+def _generators(schema: Any) -> frozenset[int]:
+    """Return the `id` of the function that makes the aliases of the fields of a class, if it is a model."""
+    if schema["type"] != "model":
+        return frozenset()
+    return frozenset({id(getattr(schema["cls"], "model_config", {}).get("alias_generator"))})
+
+
+def _class_in(schema: Any) -> Any:
+    """Return a core schema without the functions around it."""
+    while schema["type"].startswith("function-") and schema.get("schema") is not None:
+        schema = schema["schema"]
+    return schema
+
+
 def _options(schema: Any) -> set[str]:
-    """Return the options of a configuration that can change which texts a core schema accepts. Classes are left out."""
+    """Return the options of a configuration that can change which texts a core schema accepts.
+
+    The classes in it are left out.
+    """
     found: set[str] = set()
     for one in _parts(schema):
         if one["type"] == "str":
@@ -202,31 +312,39 @@ def _definitions(schema: Any) -> dict[str, Any]:
     return {one["ref"]: one for listed in found for one in listed}
 
 
-def _references(schema: Any, definitions: Mapping[str, Any]) -> tuple[dict[Any, set[Any]], dict[Any, dict[str, Any]]]:
-    """Return which classes and definitions each class and definition contains, and the configurations of classes.
+def _references(
+    schema: Any, definitions: Mapping[str, Any]
+) -> tuple[dict[Any, set[Any]], dict[Any, Any], list[tuple[Any, Any]]]:
+    """Return which classes and definitions each class and definition contains, the classes, and the shared types.
 
-    A definition is represented by its reference, a class by its `id`, and what is outside of both by None.
+    The third value lists the references and the core schemas with a reference that are no models, each with the class
+    or definition that directly contains it. A definition is represented by its reference, a class with a configuration
+    by the `id` of its core schema, and what is outside of both by None.
     """
     inside: dict[Any, set[Any]] = {None: set(), **{ref: set() for ref in definitions}}
-    configs: dict[Any, dict[str, Any]] = {}
+    classes: dict[Any, Any] = {}
+    places: list[tuple[Any, Any]] = []
     outside = schema["schema"] if schema["type"] == "definitions" else schema
     todo: list[tuple[Any, Any]] = [(outside, None), *((one, ref) for ref, one in definitions.items())]
     while todo:
         one, owner = todo.pop()
         if one["type"] == "definition-ref":
             inside[owner].add(one["schema_ref"])
-        elif one["type"] in _CLASSES:
+            places.append((one, owner))
+        elif one.get("ref") is not None and _class_in(one)["type"] != "model":
+            places.append((one, owner))
+        if one["type"] == "model" or (one["type"] in _CLASSES and one.get("config") is not None):
             inside[owner].add(id(one))
             if id(one) in inside:
                 continue
             owner = id(one)
             inside[owner] = set()
-            configs[owner] = one.get("config") or {}
+            classes[owner] = one
         todo += [(part, owner) for part in _inner(one)]
-    return inside, configs
+    return inside, classes, places
 
 
-def _reached(begin: list[Any], following: Callable[[Any], set[Any]]) -> set[Any]:
+def _reached(begin: Iterable[Any], following: Callable[[Any], set[Any]]) -> set[Any]:
     reached: set[Any] = set()
     todo = list(begin)
     while todo:

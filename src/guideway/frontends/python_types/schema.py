@@ -90,13 +90,25 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return getattr(self._config, "val_json_bytes", "utf8")
 
         def generate_inner(self, schema: Any) -> dict[str, Any]:
+            found = self._own_schema(schema)
+            if found is None:
+                return super().generate_inner(schema)
+            if "ref" not in schema:
+                return found
+            defined, reference = self.get_cache_defs_ref_schema(schema["ref"])
+            self.definitions[defined] = found
+            return reference
+
+        def _own_schema(self, schema: Any) -> dict[str, Any] | None:
+            """Return the schema of a core schema, never a reference to it. None: Pydantic's own schema is kept."""
             if is_encoded_str(schema) and _changes_case(schema["schema"], self._config):
                 raise UnsupportedError(
                     "encoded text is not supported with str_to_lower or str_to_upper, which change it before it is decoded"
                 )
             found = special(schema, self._json_bytes)
             if found is None and _is_strict_str(schema, self._config.strict):
-                found = super().generate_inner(schema)
+                plain: Any = {name: value for name, value in schema.items() if name != "ref"}
+                found = super().generate_inner(plain)
             if found is not None:
                 config = self._config
                 if not config.str_min_length and config.str_max_length is None:
@@ -110,8 +122,9 @@ def schema_generator() -> type[GenerateJsonSchema]:
                 )
             if (bound := length_bound(schema)) is not None:
                 self._check_least({"min_length": bound[1]} if bound[0] == "min" else {}, *_counted(schema["schema"]))
-                return _with_length(self.generate_inner(schema["schema"]), *bound)
-            return super().generate_inner(schema)
+                made = self._own_schema(schema["schema"])
+                return _with_length(self.generate_inner(schema["schema"]) if made is None else made, *bound)
+            return None
 
         def decimal_schema(self, schema: Any) -> dict[str, Any]:
             return _decimal(schema)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import enum
+import json
 import sys
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from ipaddress import IPv4Address
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
 from pydantic import (
@@ -16,6 +19,7 @@ from pydantic import (
     Base64UrlStr,
     BaseModel,
     BeforeValidator,
+    ByteSize,
     ConfigDict,
     Field,
     FiniteFloat,
@@ -25,11 +29,12 @@ from pydantic import (
     Strict,
     StringConstraints,
     TypeAdapter,
+    ValidationError,
     WrapValidator,
     create_model,
 )
 from pydantic.types import PaymentCardNumber
-from typing_extensions import TypeAliasType
+from typing_extensions import TypeAliasType, TypedDict
 
 from guideway.constraints import PythonType
 from guideway.errors import UnsatisfiableError, UnsupportedError
@@ -196,6 +201,152 @@ def test_the_configuration_of_a_model_without_the_shared_type() -> None:
     check_drawn(create_model("Whole", short=(short, ...), x=(Words, ...), y=(Words, ...)))
     with pytest.raises(UnsupportedError, match="str_max_length"):
         PythonType(create_model("Whole", __config__=ConfigDict(str_max_length=3), z=(holding(Words), ...)))
+
+
+KINDS = ["alias", "NamedTuple", "TypedDict", "dataclass"]
+Pair = Annotated[set[str], Field(min_length=2)]
+
+
+def shared_type(kind: str, annotation: Any) -> Any:
+    """A type of a kind that has the configuration of the model around it."""
+    if kind == "alias":
+        return TypeAliasType("Shared", annotation)
+    if kind == "NamedTuple":
+        return NamedTuple("Shared", [("s", annotation)])  # type: ignore[misc]  # the fields are made here
+    if kind == "TypedDict":
+        return TypedDict("Shared", {"s": annotation})  # type: ignore[misc]  # the fields are made here
+    return dataclasses.make_dataclass("Shared", [("s", annotation)])
+
+
+def value_of(kind: str, value: Any) -> Any:
+    return value if kind == "alias" else [value] if kind == "NamedTuple" else {"s": value}
+
+
+def model(name: str, fields: dict[str, Any], **config: Any) -> Any:
+    given: dict[str, Any] = {field: (annotation, ...) for field, annotation in fields.items()}
+    return create_model(name, __config__=ConfigDict(**config), **given)
+
+
+def is_read(annotation: Any, text: str) -> bool:
+    try:
+        TypeAdapter(annotation).validate_json(text)
+    except ValidationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fields", ["xyi", "xi", "ix", "ixy"])
+@pytest.mark.parametrize("inner", ["q", "qr"])
+@pytest.mark.parametrize(
+    ("annotation", "config", "value"),
+    [
+        (str, {"str_max_length": 2}, "aaaa"),
+        (str, {"str_min_length": 2}, "a"),
+        (Annotated[str, Field(min_length=2)], {"str_strip_whitespace": True}, " a"),
+        (Pair, {"str_to_lower": True}, ["a", "A"]),
+        (Pair, {"str_to_upper": True}, ["a", "A"]),
+        (Base64Str, {"str_to_lower": True}, "QQ=="),
+        (bytes, {"val_json_bytes": "base64"}, "a!"),
+        (Annotated[str, Field(pattern=r"^\w$")], {"regex_engine": "python-re"}, "\u0301"),
+    ],
+    ids=str,
+)
+def test_copies_in_models_with_different_configurations(
+    annotation: Any, config: dict[str, Any], value: Any, inner: str, fields: str, kind: str
+) -> None:
+    """Pydantic puts copies of the type into the finished model `In`."""
+    shared = shared_type(kind, annotation)
+    inside = model("In", dict.fromkeys(inner, shared), **config)
+    outside = model("Out", {name: inside if name == "i" else shared for name in fields})
+    given = value_of(kind, value)
+    text = json.dumps({name: dict.fromkeys(inner, given) if name == "i" else given for name in fields})
+    assert not is_read(outside, text)
+    assert is_read(inside, json.dumps(dict.fromkeys(inner, given))) != is_read(shared, json.dumps(given))
+    with pytest.raises(UnsupportedError, match=f"a model has {next(iter(config))};|str_to_lower or str_to_upper"):
+        PythonType(outside)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [Base64Str, ByteSize, Annotated[collections.deque[int], Field(max_length=2)], Annotated[IPv4Address, Strict()]],
+    ids=str,
+)
+def test_aliases_of_types_that_occur_several_times(annotation: Any) -> None:
+    """A JSON Schema that is not Pydantic's own is also a definition."""
+    alias = shared_type("alias", annotation)
+    check_drawn(model("Whole", {"x": alias, "y": alias, "z": list[alias]}))
+    check_drawn(model("Whole", {"x": alias, "y": model("In", {"x": alias})}))
+    if annotation is Base64Str:
+        check_drawn(model("Whole", {"x": Annotated[alias, Field(max_length=8)]}))
+
+
+def test_copies_of_which_only_some_strip_a_string() -> None:
+    shared = shared_type("alias", str)
+    stripped = model("Stripped", {"q": shared}, str_min_length=2, str_strip_whitespace=True)
+    whole = model("Whole", {"i": model("Plain", {"q": shared}, str_min_length=2), "j": stripped})
+    assert not is_read(whole, '{"i": {"q": " a"}, "j": {"q": " a"}}')
+    with pytest.raises(UnsupportedError, match="a model has str_strip_whitespace;"):
+        PythonType(whole)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inner"), [*((kind, "q") for kind in KINDS), ("TypedDict", "qr"), ("dataclass", "qr")]
+)
+def test_copies_in_models_with_equal_configurations(inner: str, kind: str) -> None:
+    shared = shared_type(kind, str)
+    parts = {name: model(name, dict.fromkeys(inner, shared), str_max_length=2) for name in ("First", "Second")}
+    whole = model("Whole", parts)
+    check_drawn(whole)
+    short, long = (
+        json.dumps({name: dict.fromkeys(inner, value_of(kind, value)) for name in parts}) for value in ("aa", "aaa")
+    )
+    assert [fits(PythonType(whole).grammar(), text) for text in (short, long)] == [True, False]
+    assert [is_read(whole, text) for text in (short, long)] == [True, False]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_that_the_different_configurations_do_not_change(kind: str) -> None:
+    shared = shared_type(kind, int)
+    inside = model("In", {"q": shared}, str_max_length=2, str_to_lower=True, val_json_bytes="hex")
+    check_drawn(model("Out", {"x": shared, "i": inside}))
+    check_drawn(model("Out", {"i": inside, "x": shared, "y": shared}))
+
+
+@pytest.mark.parametrize("kind", ["TypedDict", "dataclass"])
+@pytest.mark.parametrize("inner", ["q", "qr"])
+@pytest.mark.parametrize(
+    ("config", "option"), [({"extra": "forbid"}, "extra"), ({"alias_generator": str.upper}, "alias_generator")]
+)
+def test_classes_that_take_other_options_from_the_model(
+    config: dict[str, Any], option: str, inner: str, kind: str
+) -> None:
+    shared = shared_type(kind, str)
+    inside = model("In", dict.fromkeys(inner, shared), **config)
+    check_drawn(inside)
+    other = model("Other", dict.fromkeys(inner, shared))
+    for fields in ({"x": other, "i": inside}, {"i": inside, "x": other}):
+        with pytest.raises(UnsupportedError, match=f"a model has {option};"):
+            PythonType(model("Out", fields))
+
+
+class Configured(TypedDict):
+    __pydantic_config__ = ConfigDict(str_max_length=3)  # type: ignore[misc]  # Pydantic reads this attribute
+    s: str
+
+
+class Inheriting(Configured):
+    t: str
+
+
+@pytest.mark.parametrize("annotation", [Configured, Inheriting])
+def test_a_typed_dict_with_its_own_configuration(annotation: Any) -> None:
+    whole = model("Out", {"x": annotation, "i": model("In", {"q": annotation, "r": annotation}, str_max_length=2)})
+    check_drawn(whole)
+    given = {"s": "aaa", "t": "aaa"} if annotation is Inheriting else {"s": "aaa"}
+    text = json.dumps({"x": given, "i": {"q": given, "r": given}})
+    assert fits(PythonType(whole).grammar(), text)
+    assert is_read(whole, text)
 
 
 def test_encoded_text_whose_case_a_configuration_changes() -> None:
