@@ -499,7 +499,7 @@ def _sampling(options: Mapping[str, Any]) -> tuple[float | None, float | None]:
     if sampler is None:
         temperature, top_p = options.get("temperature"), options.get("top_p")
         Sampler(0.0 if temperature is None else temperature)  # checks it
-        if top_p is not None and not (isinstance(top_p, (int, float)) and top_p == 0):  # APIs take 0, too
+        if top_p is not None and (isinstance(top_p, bool) or top_p != 0):  # APIs take 0, too
             Sampler(1.0, top_p=top_p)
         return temperature, top_p
     if not isinstance(sampler, Sampler):

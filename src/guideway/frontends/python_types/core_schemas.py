@@ -201,7 +201,9 @@ def _changing(found: list[_Occurrence]) -> str | None:
                 return name
     if not inherits or len(found) == 1:
         return None
-    if any(one[_EXTRA] != configs[0][_EXTRA] for one in configs):
+    if {"allow", "forbid"} <= {
+        one[_EXTRA] for one in configs
+    }:  # "ignore" has the texts of "forbid": objects are closed
         return "extra"
     keys = _keys(first)
     if any(_keys(one.schema) != keys for one in found if one.schema is not first):
@@ -266,7 +268,7 @@ def _keys(schema: Any) -> list[tuple[Any, ...]]:
     one = next((one for one in _parts(_class_in(schema)) if one["type"] in ("typed-dict", "dataclass-args")), None)
     fields: Any = {} if one is None else one["fields"]
     listed = fields.items() if isinstance(fields, dict) else [(field["name"], field) for field in fields]
-    return [(name, field.get("validation_alias")) for name, field in listed]
+    return [(name, field.get("validation_alias") or name) for name, field in listed]
 
 
 def _generators(schema: Any) -> frozenset[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import enum
+import itertools
 import json
 import sys
 from datetime import date
@@ -316,7 +317,7 @@ def test_copies_that_the_different_configurations_do_not_change(kind: str) -> No
 @pytest.mark.parametrize("kind", ["TypedDict", "dataclass"])
 @pytest.mark.parametrize("inner", ["q", "qr"])
 @pytest.mark.parametrize(
-    ("config", "option"), [({"extra": "forbid"}, "extra"), ({"alias_generator": str.upper}, "alias_generator")]
+    ("config", "option"), [({"extra": "allow"}, "extra"), ({"alias_generator": str.upper}, "alias_generator")]
 )
 def test_classes_that_take_other_options_from_the_model(
     config: dict[str, Any], option: str, inner: str, kind: str
@@ -324,10 +325,37 @@ def test_classes_that_take_other_options_from_the_model(
     shared = shared_type(kind, str)
     inside = model("In", dict.fromkeys(inner, shared), **config)
     check_drawn(inside)
-    other = model("Other", dict.fromkeys(inner, shared))
+    other = model("Other", dict.fromkeys(inner, shared), extra="forbid")
     for fields in ({"x": other, "i": inside}, {"i": inside, "x": other}):
         with pytest.raises(UnsupportedError, match=f"a model has {option};"):
             PythonType(model("Out", fields))
+
+
+@pytest.mark.parametrize("kind", ["TypedDict", "dataclass"])
+@pytest.mark.parametrize(
+    ("inner", "config"),
+    [
+        *itertools.product(("q", "qr"), ({"extra": "forbid"}, {"extra": "allow"})),
+        ("q", {"alias_generator": str.lower}),
+    ],
+)
+def test_classes_whose_texts_the_options_of_the_model_do_not_change(
+    inner: str, config: dict[str, Any], kind: str
+) -> None:
+    shared = shared_type(kind, str)
+    inside, other = model("In", dict.fromkeys(inner, shared), **config), model("Other", dict.fromkeys(inner, shared))
+    check_drawn(model("Out", {"x": other, "i": inside}))
+    check_drawn(model("Out", {"i": inside, "x": other}))
+
+
+@pytest.mark.parametrize("kind", ["TypedDict", "dataclass"])
+def test_a_class_that_a_function_and_a_model_take(kind: str) -> None:
+    item = shared_type(kind, int)
+
+    def tool(a: Any, b: Any) -> None: ...
+
+    tool.__annotations__.update(a=item, b=model("Holder", {"x": item}))
+    PythonType(tool)
 
 
 class Configured(TypedDict):

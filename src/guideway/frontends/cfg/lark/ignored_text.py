@@ -85,6 +85,7 @@ class IgnoredText:
             checkpoint()
             number, state, at = todo.pop()
             steps, others = self._ignored[number].steps[state], terminal.steps[at]
+            spend(len(steps))
             for after, other in zip(steps, others, strict=True):
                 if DEAD in (after, other):
                     continue
