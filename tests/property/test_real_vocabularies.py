@@ -35,6 +35,20 @@ def test_masks_where_short_cuts_are_taken(name: str) -> None:
     assert wide.compared(name, 120, 2, aimed=True) > 2
 
 
+def check_without_mechanisms(name: str, constraint: Any, text: bytes) -> None:
+    """Compares the masks along a text with those of a table in which all mechanisms are off."""
+    cutter = Cutter(name, random.Random(1))
+    plain = vocabularies.limited(wide.vocabulary(name), tuning=vocabularies.PLAIN)
+    crowd = Crowd.compiled(constraint, [cutter.vocabulary, plain])
+    row = np.zeros((len(cutter.vocabulary.token_bytes) + 31) // 32, np.uint32)
+    tokens = cutter.cut(text)
+    assert tokens
+    for token in tokens:
+        crowd.fill_mask(row)  # raises `Mismatch` if the masks differ
+        if token != tokens[-1]:  # which is the end
+            crowd.advance(token)
+
+
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
@@ -47,17 +61,7 @@ def test_masks_where_short_cuts_are_taken(name: str) -> None:
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_characters_beyond_ascii(name: str, pattern: str, text: str) -> None:
     """Characters with equal first bytes are accepted together, unless a count or the text after them prevents it."""
-    cutter = Cutter(name, random.Random(1))
-    quick = cutter.vocabulary
-    plain = vocabularies.limited(wide.vocabulary(name), tuning=vocabularies.PLAIN)
-    crowd = Crowd.compiled(gw.Regex(pattern), [quick, plain])
-    row = np.zeros((len(quick.token_bytes) + 31) // 32, np.uint32)
-    tokens = cutter.cut(text.encode())
-    assert tokens
-    for token in tokens:
-        crowd.fill_mask(row)  # raises `Mismatch` if the masks differ
-        if token != tokens[-1]:  # which is the end
-            crowd.advance(token)
+    check_without_mechanisms(name, gw.Regex(pattern), text.encode())
 
 
 @pytest.mark.parametrize(
@@ -76,15 +80,9 @@ def test_characters_beyond_ascii(name: str, pattern: str, text: str) -> None:
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_classes_of_characters(name: str, pattern: str, text: str) -> None:
     """States that loop by some characters, in which subtrees are searched for the other ones."""
-    cutter = Cutter(name, random.Random(1))
-    tables = [cutter.vocabulary, vocabularies.limited(wide.vocabulary(name), tuning=vocabularies.PLAIN)]
-    for constraint in (gw.Regex(pattern), gw.JsonSchema({"type": "string", "pattern": f"^{pattern}$"}, **EXACT[1])):
-        crowd = Crowd.compiled(constraint, tables)
-        row = np.zeros((len(cutter.vocabulary.token_bytes) + 31) // 32, np.uint32)
-        for token in cutter.cut(text.encode() if isinstance(constraint, gw.Regex) else f'"{text}'.encode())[:-1]:
-            crowd.fill_mask(row)  # raises `Mismatch` if the masks differ
-            crowd.advance(token)
-        crowd.fill_mask(row)
+    check_without_mechanisms(name, gw.Regex(pattern), text.encode())
+    schema = {"type": "string", "pattern": f"^{pattern}$"}
+    check_without_mechanisms(name, gw.JsonSchema(schema, **EXACT[1]), f'"{text}'.encode())
 
 
 @pytest.mark.slow

@@ -152,9 +152,8 @@ class Lark(RuleConstraint):
         others += [(name, term_of(part)) for name, part in self.parts.items() if name not in joined]
         nullable, empty = Expressions().nullable, Text(EMPTY)
         for name, term in others:
-            if name in texts and nullable(
-                texts[name]
-            ):  # no ignored text before an empty part: it belongs to what follows
+            # No ignored text comes before an empty part: it belongs to the text after the part.
+            if name in texts and nullable(texts[name]):
                 rules.append(Rule(name, Alternation((Concatenation((alone, Except(term, empty))), empty))))
             else:
                 rules.append(Rule(name, Concatenation((alone, term))))

@@ -9,6 +9,7 @@ device_rows.py  draws of a batch on the device of its logits; copies of logits t
 stages.py       truncation: top-k, top-p, min-p, typical, tail-free, top-a, top-n-sigma, XTC; temperature
 repeats.py      penalties, DRY, logit bias
 mirostat.py     Mirostat 1 and 2
+checks.py       checks of parameters
 random.py       hash-based random numbers
 report.py       `report`: probabilities under the model and under the mask
 """

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway.arguments import short_repr
-from guideway.sampling.repeats import is_finite, is_number
+from guideway.sampling.checks import is_finite, is_number
 from guideway.sampling.stages import probabilities, top_k
 
 __all__ = ["Mirostat", "count_of"]

@@ -6,22 +6,19 @@ Each function takes the ids (ascending) and logits (float64, shape [n]) of the a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guideway.arguments import short_repr
+from guideway.sampling.checks import is_finite, is_number
 
 __all__ = [
     "Dry",
     "dry",
     "frequency_penalty",
-    "is_finite",
-    "is_number",
     "logit_bias",
     "presence_penalty",
     "repetition_penalty",
@@ -80,19 +77,6 @@ class Dry:
         if self.allowed_length < 1 or self.window < 0:
             given = f"{short_repr(self.allowed_length)} and {short_repr(self.window)}"
             raise ValueError(f"dry: expected allowed_length >= 1 and window >= 0, got {given}")
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a real number of Python or NumPy."""
-    return isinstance(value, (int, float, np.integer, np.floating))
-
-
-def is_finite(value: Any) -> bool:
-    """Return whether a number is finite as a float. An int that is too large for a float is not."""
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
 
 
 def logit_bias(ids: Ids, logits: Logits, biases: tuple[tuple[int, float], ...]) -> Logits:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway.arguments import short_repr
+from guideway.sampling.checks import is_finite, is_number
 from guideway.sampling.mirostat import Mirostat
-from guideway.sampling.repeats import Dry, is_finite, is_number
+from guideway.sampling.repeats import Dry
 
 if TYPE_CHECKING:
     from guideway._kernel import Sampling

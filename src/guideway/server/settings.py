@@ -25,7 +25,7 @@ class ServerSettings:
         max_tokens_in_flight: The maximum number of tokens, prompts included, that the requests that run or wait may
             need together; None: no maximum.
         max_body_bytes: The maximum number of bytes of a body.
-        body_seconds: The time that the server waits for a body in all. It is one second longer for each 16 KiB that
+        body_seconds: The total time for which the server waits for a body. It is one second longer for each 16 KiB that
             have arrived.
         max_body_depth: The maximum nesting of the JSON of a body.
         max_file_bytes: The maximum number of bytes of a file for batches.

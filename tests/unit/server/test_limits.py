@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -314,38 +314,46 @@ STREAMS: dict[str, dict[str, Any]] = {
 }
 
 
+async def cancelled(
+    app: Any, url: str, body: object, draining: bool, begun: asyncio.Event, begins: Callable[[Any], bool]
+) -> list[Any]:
+    """Returns what a request sends that is cancelled after `begun`, or after a message for which `begins` is True."""
+    state: ServerState = app.state.server
+    state.ready = True
+    await state.models.start()
+    never, sent = asyncio.Event(), list[Any]()
+    messages = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
+
+    async def receive() -> Any:
+        if not messages:
+            await never.wait()
+        return messages.pop()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+        if begins(message):
+            begun.set()
+
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": url, "query_string": b"", "headers": headers}
+    task = asyncio.ensure_future(app(scope, receive, send))
+    await asyncio.wait_for(begun.wait(), 30)
+    state.draining = draining
+    task.cancel()
+    await asyncio.wait([task], timeout=20)
+    assert task.cancelled() != draining
+    return sent
+
+
 @pytest.mark.parametrize("draining", [True, False])
 @pytest.mark.parametrize("url", STREAMS)
 def test_streams_that_are_cancelled(url: str, draining: bool, tiny: Model) -> None:
-    async def cancelled() -> list[Any]:
-        await state.models.start()
-        begun, never, sent = asyncio.Event(), asyncio.Event(), list[Any]()
-        messages = [{"type": "http.request", "body": json.dumps(STREAMS[url]).encode(), "more_body": False}]
-
-        async def receive() -> Any:
-            if not messages:
-                await never.wait()
-            return messages.pop()
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-            if message["type"] == "http.response.body":
-                begun.set()
-
-        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
-        scope = {"type": "http", "method": "POST", "path": url, "query_string": b"", "headers": headers}
-        task = asyncio.ensure_future(app(scope, receive, send))
-        await asyncio.wait_for(begun.wait(), 30)
-        state.draining = draining
-        task.cancel()
-        await asyncio.wait([task], timeout=20)
-        assert task.cancelled() != draining
-        return sent
-
     app = create_app(FixedModels({"tiny": tiny}))
-    state: ServerState = app.state.server
-    state.ready = True
-    sent = asyncio.run(cancelled())
+    sent = asyncio.run(
+        cancelled(
+            app, url, STREAMS[url], draining, asyncio.Event(), lambda message: message["type"] == "http.response.body"
+        )
+    )
     assert sent[-1].get("more_body", False) != draining
     last = sent[-1]["body"].decode().split("data: ")
     assert ("the server stopped" in last[-1]) is (draining and url != "/v1/responses")
@@ -500,43 +508,16 @@ SLOW: dict[str, dict[str, Any]] = {
 def test_requests_of_each_route_that_are_cancelled(
     url: str, draining: bool, tiny: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def cancelled() -> list[Any]:
-        await state.models.start()
-        working, never, sent = asyncio.Event(), asyncio.Event(), list[Any]()
-        messages = [{"type": "http.request", "body": json.dumps(SLOW[url]).encode(), "more_body": False}]
+    working = asyncio.Event()
 
-        async def run(*_: object, **__: object) -> None:
-            working.set()
-            await never.wait()
+    async def run(*_: object, **__: object) -> None:
+        working.set()
+        await asyncio.Event().wait()
 
-        async def receive() -> Any:
-            if not messages:
-                await never.wait()
-            return messages.pop()
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        monkeypatch.setattr("guideway.background.run", run)
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "path": url,
-            "query_string": b"",
-            "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
-        }
-        task = asyncio.ensure_future(app(scope, receive, send))
-        await asyncio.wait_for(working.wait(), 5)
-        state.draining = draining
-        task.cancel()
-        await asyncio.wait([task], timeout=20)
-        assert task.cancelled() != draining
-        return sent
-
+    monkeypatch.setattr("guideway.background.run", run)
     app = create_app(FixedModels({"tiny": tiny}))
     state: ServerState = app.state.server
-    state.ready = True
-    sent = asyncio.run(cancelled())
+    sent = asyncio.run(cancelled(app, url, SLOW[url], draining, working, lambda message: False))
     if not draining:
         assert not sent
         return

@@ -355,7 +355,8 @@ def test_a_class_that_a_function_and_a_model_take(kind: str) -> None:
     def tool(a: Any, b: Any) -> None: ...
 
     tool.__annotations__.update(a=item, b=model("Holder", {"x": item}))
-    PythonType(tool)
+    one = value_of(kind, 1)
+    assert fits(PythonType(tool).grammar(), json.dumps({"a": one, "b": {"x": one}}))
 
 
 class Configured(TypedDict):
