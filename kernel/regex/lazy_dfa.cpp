@@ -21,8 +21,7 @@ namespace {
 
 constexpr std::uint32_t kMaxHeads = 64;
 constexpr std::size_t kMaxWays = 48;  // above this number of classes, each byte is a separate class
-constexpr std::uint64_t kRowWork = 100, kByteWork = 20,
-                        kStateWork = 20;  // units of work: for a row; for a byte without one; for a state of a search
+constexpr std::uint64_t kRowWork = 100, kByteWork = 20;  // units of work: for a row; for a byte without one
 
 // Splits each of several disjoint sets into the bytes that are in `by` and those that are not.
 void split(std::vector<ByteSet>& sets, const ByteSet& by) {
