@@ -20,7 +20,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kMaxHeads = 64;
-constexpr std::size_t kMaxWays = 48;  // above this number of classes, each byte is a separate class
+constexpr std::size_t kMaxWays = 48;                     // above this number of classes, each byte is a separate class
 constexpr std::uint64_t kRowWork = 100, kByteWork = 20;  // units of work: for a row; for a byte without one
 
 // Splits each of several disjoint sets into the bytes that are in `by` and those that are not.

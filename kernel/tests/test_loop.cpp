@@ -50,7 +50,7 @@ void walk(const std::shared_ptr<const Automaton>& automaton, std::mt19937& chanc
             CHECK(rows.rows()[i].is_held() == held && rows.rows()[i].length == step);
             if (!held) CHECK(found == every);
             else {
-                if (i != 1 || !twins[i].fill_mask_within(expected, std::max(1, 40 - static_cast<int>(step)))) twins[i].fill_mask(expected);
+                if (i != 1 || !twins[i].fill_mask_within(expected, 40 - step)) twins[i].fill_mask(expected);
                 CHECK(found == expected);
             }
             const bool wrong = chance() % 40 == 0;

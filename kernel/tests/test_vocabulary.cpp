@@ -25,7 +25,7 @@ void blocks() {
     const TokenBlock found(block);
     for (std::uint32_t id = 0; id < tokens.size(); ++id) CHECK(found.view()[id] == tokens[id]);
     CHECK(found.view().size() == tokens.size());
-    for (std::size_t cut : {0, 3, 4, 8, 12, 400}) CHECK_THROWS(TokenBlock(std::string_view(block).substr(0, cut)), Error);
+    for (std::size_t cut : {0u, 3u, 4u, 8u, 12u, 400u}) CHECK_THROWS(TokenBlock(std::string_view(block).substr(0, cut)), Error);
     CHECK_THROWS(TokenBlock(block + "x"), Error);
     CHECK_THROWS(TokenBlock(std::string(64, '\xff')), Error);
 }
