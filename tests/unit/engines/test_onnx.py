@@ -786,3 +786,14 @@ def test_random_rows_that_join_and_leave_are_like_single_rows(tiny_engine: OnnxE
         _, (single,) = engine.forward([text], [None])
         for name, array in engine.export(single).items():
             assert np.allclose(array, engine.export(cache)[name], atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:Specified provider")
+def test_a_device_whose_libraries_are_missing_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ONNX Runtime itself would run such a graph on the CPU."""
+    import onnxruntime
+
+    known = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: known)
+    with pytest.raises(EngineError, match=r"cannot use the device 'cuda'.*onnxruntime-gpu\[cuda,cudnn\]"):
+        OnnxEngine(folder, device="cuda")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ def open_session(file: Path, device: str, threads: int | None) -> Any:
     """Load a graph.
 
     `threads`: as in `OnnxEngine`. Raises `EngineError` if it cannot be loaded or the device is not available.
+    ONNX Runtime would run the graph on the CPU if the libraries of the device were missing or a call failed there;
+    here both are errors.
     """
     provider = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}.get(device, device)
     if provider not in (known := onnxruntime.get_available_providers()):
@@ -33,10 +37,26 @@ def open_session(file: Path, device: str, threads: int | None) -> Any:
     options.intra_op_num_threads = threads or (1 if weight_bytes(file) < _SMALL_MODEL_BYTES else processor_count())
     options.inter_op_num_threads = 1
     options.log_severity_level = 4  # errors are raised, not printed
+    if provider == "CUDAExecutionProvider":
+        _load_cuda_libraries()
     try:
-        return onnxruntime.InferenceSession(str(file), options, providers=[provider])
+        session = onnxruntime.InferenceSession(str(file), options, providers=[provider])
     except Exception as error:  # the exception classes of ONNX Runtime have no common base class but this
         raise EngineError(f"ONNX Runtime cannot load {file}: {error}") from error
+    if provider not in session.get_providers():
+        raise EngineError(
+            f"ONNX Runtime cannot use the device {device!r}: no such device, or its driver or libraries cannot be loaded. "
+            "For CUDA, install NVIDIA's driver, and the libraries with: pip install 'onnxruntime-gpu[cuda,cudnn]'"
+        )
+    session.disable_fallback()
+    return session
+
+
+def _load_cuda_libraries() -> None:
+    """Load CUDA and cuDNN from the packages nvidia-*, where the dynamic linker does not search."""
+    if (load := getattr(onnxruntime, "preload_dlls", None)) is not None:  # since 1.21
+        with contextlib.redirect_stdout(sys.stderr):  # it prints which libraries it does not find
+            load()
 
 
 @cached(1)
