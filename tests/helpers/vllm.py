@@ -1,4 +1,4 @@
-"""vLLM on a CPU for tests: environment, server in separate processes, and a model that reasons."""
+"""vLLM for tests, on a CPU or a CUDA device: environment, server in separate processes, and a model that reasons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from guideway.testing import tiny_model
 
-__all__ = ["ENVIRONMENT", "THINK", "THOUGHT", "load_llm", "serve", "thinking_model"]
+__all__ = ["ENVIRONMENT", "THINK", "THOUGHT", "has_device", "load_llm", "serve", "thinking_model"]
 
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -29,6 +29,15 @@ THINK, THOUGHT = 318, 319
 """Ids of `<think>` and `</think>` in the vocabulary of `thinking_model`."""
 
 _SLOW_START = 240.0
+_DEVICE_MEMORY = {"gpu_memory_utilization": 0.05, "kv_cache_memory_bytes": 1 << 30}
+"""Options for a CUDA device. An engine takes little of its memory, so that several tests can run at once."""
+
+
+def has_device() -> bool:
+    """Return whether vLLM runs on a CUDA device here."""
+    import torch
+
+    return bool(torch.cuda.is_available())
 
 
 def thinking_model(folder: Path) -> Path:
@@ -47,12 +56,18 @@ def thinking_model(folder: Path) -> Path:
 
 
 def load_llm(folder: Path, **options: Any) -> Any:
-    """Return vLLM's engine in this process, with Guideway's backend, for the model in a folder."""
+    """Return vLLM's engine in this process, with Guideway's backend, for the model in a folder.
+
+    By default it runs without CUDA graphs, in float32.
+    """
     os.environ.update(ENVIRONMENT)
     from vllm import LLM  # it finds Guideway by entry points
 
-    options = {"structured_outputs_config": {"backend": "guideway"}, **options}
-    return LLM(str(folder), enforce_eager=True, max_model_len=512, dtype="float32", **options)
+    usual = {"structured_outputs_config": {"backend": "guideway"}, "max_model_len": 512}
+    usual |= {"enforce_eager": True, "dtype": "float32"}
+    if has_device():
+        usual |= _DEVICE_MEMORY
+    return LLM(str(folder), **{**usual, **options})
 
 
 @contextmanager
@@ -66,6 +81,8 @@ def serve(folder: Path, *options: str, environment: dict[str, str] | None = None
     command += ["--host", "127.0.0.1", "--port", str(port), "--enforce-eager", "--max-model-len", "512"]
     command += ["--dtype", "float32", "--served-model-name", "tiny"]
     command += ["--structured-outputs-config.backend", "guideway", *options]
+    if has_device():
+        command += [f"--{name.replace('_', '-')}={value}" for name, value in _DEVICE_MEMORY.items()]
     log = folder / "log.txt"
     held = {**os.environ, **ENVIRONMENT, "VLLM_ENABLE_V1_MULTIPROCESSING": "1", "NO_PROXY": "127.0.0.1"}
     held |= environment or {}

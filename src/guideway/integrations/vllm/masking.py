@@ -18,9 +18,10 @@ _apply = TorchMasks(in_place=True)
 def mask(logits: torch.Tensor, places: Sequence[int], rows: Row, followers: Sequence[Follower]) -> None:
     """Mask rows of logits in place.
 
-    If no allowed token is left in a row (because of another processor), the end tokens are allowed and the follower
-    stores the error. On a CPU this is detected at once. On other devices, detection would have to wait for the device;
-    there the next step detects it, because the sampled token is illegal.
+    If no allowed token is left in a row (because of other options of the request), the follower stores the error. On a
+    CPU this is detected at once. On other devices, detection would have to wait for the device; there the next step
+    detects it, because the sampled token is illegal. After an error, only the end tokens are allowed, even if other
+    options of the request forbid them.
 
     Args:
         logits: The logits, floating point [batch, vocabulary].
@@ -34,6 +35,8 @@ def mask(logits: torch.Tensor, places: Sequence[int], rows: Row, followers: Sequ
     made, nothing = _apply(chosen, rows, [True] * len(places))
     for row in nothing:
         followers[row].fail(no_token_left())
-        made[row, list(followers[row].end_ids)] = 0.0
+    for row, follower in enumerate(followers):
+        if follower.error is not None:
+            made[row, list(follower.end_ids or follower.stop_token_ids)] = 0.0
     if made is not logits:
         logits[index] = made
