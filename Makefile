@@ -13,7 +13,7 @@ STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/un
 CPP := $(wildcard kernel/*/*.h kernel/*/*.cpp kernel/*/*/*.h kernel/*/*/*.cpp bindings/*.h bindings/*.cpp bindings/encode/*)
 KERNEL := $(filter-out kernel/tests/% kernel/fuzz/% kernel/bench/%,$(wildcard kernel/*/*.h kernel/*/*.cpp)) $(wildcard bindings/*.cpp bindings/*.h bindings/encode/*)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills serve-load test-cluster test-browser test-clients site site-look verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels test-gpu bench-gpu samples budgets walks mixes python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan kernel-portable fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills serve-load test-cluster test-browser test-clients site site-look verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels test-gpu test-gpu-vllm bench-gpu samples budgets walks mixes python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan kernel-portable fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -42,6 +42,10 @@ test-wheels: .wheels/.done .venv/.loops ## API of the latest vLLM, SGLang and Ex
 	$(BIN)/python -m pytest tests/wheels
 test-gpu: build/gpu/.done           ## tests on a CUDA device, without network: PyTorch and transformers of $(PYTHON); WHEELS: a folder with what it lacks
 	PYTHONPATH=$(CURDIR)/build/gpu/site GUIDEWAY_TEST_DEVICE=$(DEVICE) $(PYTHON) -m pytest -W default tests/gpu $(T)
+test-gpu-vllm: build/gpu/.done      ## the tests of vLLM on a CUDA device, with both model runners, without network; WHEELS as for test-gpu
+	for runner in 1 0; do for file in backend drafts reasoning requested runner_v2 server; do \
+	    VLLM_USE_V2_MODEL_RUNNER=$$runner PYTHONPATH=$(CURDIR)/build/gpu/site \
+	    $(PYTHON) -m pytest -W default tests/unit/integrations/vllm/test_$$file.py || exit 1; done; done
 batch-kills: .venv/.test           ## 10,000 requests in a batch that is killed five times and stopped by a full disk; 5 to 20 minutes
 	$(BIN)/python -m tests.campaigns.batch_kills $(KILLS)
 test-cluster: .venv/.cluster       ## batches in two workers of Ray, Dask, Daft and Spark (installs them; Spark needs Java 17); KILLS, BENCH: arguments

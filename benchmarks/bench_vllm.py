@@ -1,12 +1,12 @@
-"""vLLM on a CPU: guideway's structured-output backend compared with its xgrammar and guidance backends, in one run.
+"""vLLM: guideway's structured-output backend compared with its xgrammar and guidance backends, in one run.
 
     .venv-vllm/bin/python benchmarks/bench_vllm.py [--schemas 10] [--seeds 4] [--rounds 3] [--record]
 
-The bundled `tiny` in vLLM 0.32 with the V1 runner, float32. Each backend runs in a separate process; the backends take
-turns in each round, with the same schemas, seeds and temperature. "first": from the submission of a single request to
-its first token, with a schema that is new to the engine (compilation is included); medians over schemas. "each":
-seconds per token of a batch of all schemas and seeds, compiled before; medians over rounds. `jsonschema` validates
-every whole output.
+The bundled `tiny`, float32, on a CPU with the V1 runner, or on a CUDA device with the runner that vLLM selects. Each
+backend runs in a separate process; the backends take turns in each round, with the same schemas, seeds and temperature.
+"first": from the submission of a single request to its first token, with a schema that is new to the engine (compilation
+is included); medians over schemas. "each": seconds per token of a batch of all schemas and seeds, compiled before;
+medians over rounds. `jsonschema` validates every whole output.
 Bars: all outputs valid; "each" not above the better peer's; "first" below it.
 """
 
@@ -85,22 +85,13 @@ def schemas(count: int, salt: str = "") -> list[dict[str, Any]]:
 
 def worker(backend: str, count: int, seeds: int) -> None:
     """Runs one backend. For each input line, it writes a line of JSON with times and texts."""
-    from tests.helpers.vllm import ENVIRONMENT
+    from tests.helpers.vllm import load_llm
 
-    os.environ.update(ENVIRONMENT, OMP_NUM_THREADS="1")
+    os.environ["OMP_NUM_THREADS"] = "1"
     out, sys.stdout = sys.stdout, sys.stderr
-    from vllm import LLM
-
     import guideway as gw
 
-    llm = LLM(
-        str(Path(gw.__file__).parent / "tiny"),
-        dtype="float32",
-        enforce_eager=True,
-        max_model_len=512,
-        structured_outputs_config={"backend": backend},
-        seed=0,
-    )
+    llm = load_llm(Path(gw.__file__).parent / "tiny", structured_outputs_config={"backend": backend}, seed=0)
     asked = schemas(count)
     for round_number, _ in enumerate(sys.stdin):
         unseen = schemas(count, f"_{round_number}")
@@ -182,7 +173,7 @@ def _report(options: Any) -> None:
             found[name].append(json.loads(process.stdout.readline()))
     for process in runs.values():
         process.communicate()
-    report = Report("vllm", [f"vLLM 0.32 on a CPU, V1 runner, tiny; {options.schemas} schemas, {options.seeds} seeds"])
+    report = Report("vllm", [f"vLLM {_place()}, tiny; {options.schemas} schemas, {options.seeds} seeds"])
     asked = [schema for schema in schemas(options.schemas) for _ in range(options.seeds)]
     rows, figures = [], {}
     for name, rounds in found.items():
@@ -198,6 +189,18 @@ def _report(options: Any) -> None:
     report.limit("first, of the better peer's", figures["guideway"][0] / min(one[0] for one in peers), 1.0, "x")
     report.limit("each, of the better peer's", figures["guideway"][1] / min(one[1] for one in peers), 1.0, "x")
     report.done(options.record)
+
+
+def _place() -> str:
+    """Return the version of vLLM, the device, and the runner if the environment selects one."""
+    import torch
+    import vllm
+
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "a CPU"
+    runner = os.environ.get("VLLM_USE_V2_MODEL_RUNNER")
+    return f"{vllm.__version__} on {device}, " + (
+        "the usual runner" if runner is None else f"V{1 + int(runner)} runner"
+    )
 
 
 def _valid(jsonschema: Any, schema: dict[str, Any], text: str) -> bool:
