@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
+import threading
 import weakref
 from pathlib import Path
 from types import TracebackType
@@ -38,7 +40,9 @@ class PooledSession:
         self._session: Session | None = None
         self._matcher: Matcher | None = None  # the matcher of a saved session
         self._unsaved: Session | None = None  # if saving failed: its tokens are kept, not its KV cache
-        self._lease: Lease | None = None
+        self._use: _Use | None = None  # by the block that is entered or waits for its lease
+        self._entering = threading.Lock()  # held while `_use` is compared and set
+        self._restoring = threading.Lock()  # held while the session is restored, so that it is restored once
         self._is_closed = False
         self._cleanup = weakref.finalize(self, _remove, file)
 
@@ -48,27 +52,28 @@ class PooledSession:
         return self._session is None and (self._unsaved is not None or self._file.exists())
 
     def __enter__(self) -> Session:
-        lease = self._new_lease()
-        lease.acquire()
-        return self._entered(lease)
+        use = self._new_use()
+        try:
+            return self._opened(use.lease.acquire())
+        except BaseException:
+            self._leave(use)
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        lease, self._lease = self._lease, None
-        if lease is not None:
-            lease.release()
+        if self._use is not None:
+            self._leave(self._use)
 
     async def __aenter__(self) -> Session:
-        lease = self._new_lease()
-        await lease.aacquire()
-        if self._session is not None:
-            return self._entered(lease)
-        entering = asyncio.ensure_future(asyncio.to_thread(self._entered, lease))
+        use = self._new_use()
         try:
-            return await asyncio.shield(entering)
-        except asyncio.CancelledError:  # the thread continues, and `__aexit__` is not called
-            entering.add_done_callback(self._entered_in_vain)
+            model = await use.lease.aacquire()
+            if self._session is not None:
+                return self._opened(model)
+            return await self._opened_in_thread(use, model)
+        except BaseException:  # `__aexit__` is not called
+            self._leave(use)
             raise
 
     async def __aexit__(
@@ -101,49 +106,103 @@ class PooledSession:
             self._unsaved = session
         session.close()
 
-    def _new_lease(self) -> Lease:
-        if self._is_closed:
-            raise EngineError("the session is closed")
-        if self._lease is not None:
-            raise EngineError("the session is in use by another block")
-        return self._pool.lease(self.name)
-
-    def _entered(self, lease: Lease) -> Session:
-        try:
-            session = self._session
-            if session is None:
-                self._session = session = self._restored(lease.model)
-            if self._is_closed:  # by another thread, or by the caller of a task that was cancelled
-                self.close()
-                session.close()
+    def _new_use(self) -> _Use:
+        with self._entering:
+            if self._is_closed:
                 raise EngineError("the session is closed")
-        except BaseException:
-            lease.release()
-            raise
-        self._lease = lease
+            if self._use is not None:
+                raise EngineError("the session is in use by another block")
+            self._use = use = _Use(self._pool.lease(self.name))
+        return use
+
+    def _leave(self, use: _Use) -> None:
+        with self._entering:
+            if self._use is use:
+                self._use = None
+        use.end()
+
+    def _opened(self, model: Any) -> Session:
+        with self._restoring:
+            session = self._session
+            if session is None and not self._is_closed:
+                self._session = session = self._restored(model)
+        if session is None or self._is_closed:  # by another thread, or by the caller of a task that was cancelled
+            self.close()
+            if session is not None:
+                session.close()
+            raise EngineError("the session is closed")
         return session
 
-    def _entered_in_vain(self, entering: asyncio.Future[Session]) -> None:
-        if not entering.cancelled() and entering.exception() is None:
-            self.__exit__(None, None, None)
+    async def _opened_in_thread(self, use: _Use, model: Any) -> Session:
+        """Return the session when a thread has restored it.
+
+        If the task is cancelled, the thread continues, and holds the lease until it ends. The next block uses the
+        session that it restores.
+        """
+
+        def opened() -> Session:
+            try:
+                return self._opened(model)
+            finally:
+                use.end()
+
+        use.share()
+        try:
+            entering = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, opened)
+        except BaseException:  # the event loop starts no further threads
+            use.end()
+            raise
+        try:
+            return await asyncio.shield(entering)
+        except BaseException:
+            if entering.cancelled():  # by its executor, so that `opened` is not called
+                use.end()
+            entering.add_done_callback(_ignore)
+            raise
 
     def _restored(self, model: Any) -> Session:
         if not isinstance(model, ModelBase):
             raise EngineError(f"{self.name!r} is served by an API, so it has no sessions")
         if not self.is_parked:
             return model.session(**self._options)
-        if self._unsaved is None:
+        old = self._unsaved
+        if old is None:
             session = model.load_session(self._file)
-            _remove(self._file)
         else:
-            old, self._unsaved = self._unsaved, None
             session = Session(model, seed=old.seed, row=old.row, sampler=old.sampler, tokens=old.tokens)
             session.memory, session.divergence = old.memory, old.divergence
         session.constrain(self._matcher)
-        self._matcher = None
+        self._matcher = self._unsaved = None
+        _remove(self._file)
         return session
+
+
+class _Use:
+    """A lease that a block holds, and a thread that restores the session for the block. It ends when both ended it."""
+
+    def __init__(self, lease: Lease) -> None:
+        self.lease = lease
+        self._holders = 1
+        self._lock = threading.Lock()
+
+    def share(self) -> None:
+        """Add a holder, which also calls `end`."""
+        with self._lock:
+            self._holders += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            is_last = self._holders == 0
+        if is_last:
+            self.lease.release()
 
 
 def _remove(file: Path) -> None:
     with contextlib.suppress(OSError):
         file.unlink(missing_ok=True)
+
+
+def _ignore(entering: asyncio.Future[Session]) -> None:
+    if not entering.cancelled():
+        entering.exception()  # an error that is not read is logged

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -259,83 +260,161 @@ def test_sessions_are_parked_and_return(loaders: dict[str, Loader]) -> None:
             parked.__enter__()
 
 
+class Restoring:
+    """Delays the restoration of sessions of pools until `may_end` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.may_end = threading.Event(), threading.Event()
+        self.made: list[gw.types.Session] = []
+        restored = PooledSession._restored
+
+        def slow(session: PooledSession, model: Any) -> Any:
+            self.begun.set()
+            assert self.may_end.wait(30)
+            self.made.append(restored(session, model))
+            return self.made[-1]
+
+        monkeypatch.setattr(PooledSession, "_restored", slow)
+
+
+async def cancelled_entry(parked: PooledSession, restoring: Restoring) -> None:
+    task = asyncio.ensure_future(parked.__aenter__())
+    assert await asyncio.to_thread(restoring.begun.wait, 30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 def test_a_cancelled_task_that_restores_a_session_gives_its_lease_back(
     loaders: dict[str, Loader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, may_end = threading.Event(), threading.Event()
-    restored = PooledSession._restored
+    restoring = Restoring(monkeypatch)
 
-    def slow(self: PooledSession, model: Any) -> Any:
-        begun.set()
-        assert may_end.wait(30)
-        return restored(self, model)
-
-    async def cancelled() -> None:
-        task = asyncio.ensure_future(parked.__aenter__())
-        assert await asyncio.to_thread(begun.wait, 30)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        may_end.set()
-        until = time.monotonic() + 10
-        while pool.status()[0].leases:
-            assert time.monotonic() < until
-            await asyncio.sleep(0.01)
+    async def run() -> None:
+        await cancelled_entry(parked, restoring)
+        restoring.may_end.set()
+        await asyncio.to_thread(until, lambda: not pool.status()[0].leases)
 
     with gw.Pool(10, {name: one.spec() for name, one in loaders.items()}, linger=0.0) as pool:
         parked = pool.session("a")
-        monkeypatch.setattr(PooledSession, "_restored", slow)
         try:
-            asyncio.run(cancelled())
+            asyncio.run(run())
         finally:
             parked.__exit__(None, None, None)  # otherwise the pool waits for a lease that was not given back
         with parked as session:
             session.feed("text")
 
 
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_session_is_restored_once_if_it_is_entered_again_after_a_cancellation(
+    is_async: bool, loaders: dict[str, Loader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restoring = Restoring(monkeypatch)
+
+    def entered() -> gw.types.Session:
+        with parked as session:
+            return session
+
+    async def entered_async() -> gw.types.Session:
+        async with parked as session:
+            return session
+
+    async def run() -> gw.types.Session:
+        await cancelled_entry(parked, restoring)
+        again = asyncio.ensure_future(entered_async() if is_async else asyncio.to_thread(entered))
+        while pool.status()[0].leases < 2:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        restoring.may_end.set()
+        return await again
+
+    pool = gw.Pool(10, {name: one.spec() for name, one in loaders.items()}, linger=0.0)
+    parked = pool.session("a")
+    assert [asyncio.run(run())] == restoring.made
+    pool.close(10)
+
+
+def test_an_event_loop_that_ends_while_a_session_is_restored_keeps_no_lease(
+    loaders: dict[str, Loader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restoring = Restoring(monkeypatch)
+
+    async def run() -> None:
+        asyncio.ensure_future(parked.__aenter__())  # noqa: RUF006 - `asyncio.run` cancels it
+        assert await asyncio.to_thread(restoring.begun.wait, 30)
+        threading.Timer(0.1, restoring.may_end.set).start()
+
+    pool = gw.Pool(10, {name: one.spec() for name, one in loaders.items()}, linger=0.0)
+    parked = pool.session("a")
+    asyncio.run(run())
+    pool.close(10)
+
+
+def test_an_executor_that_drops_the_restoration_keeps_no_lease(loaders: dict[str, Loader]) -> None:
+    async def run() -> None:
+        executor, may_end = ThreadPoolExecutor(1), threading.Event()
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(executor)
+        occupied = loop.run_in_executor(None, may_end.wait, 30)
+        task = asyncio.ensure_future(parked.__aenter__())
+        while not executor._work_queue.qsize():
+            await asyncio.sleep(0.01)
+        executor.shutdown(wait=False, cancel_futures=True)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        may_end.set()
+        await occupied
+        with pytest.raises(RuntimeError, match="shutdown"):
+            await parked.__aenter__()
+
+    pool = gw.Pool(10, {name: one.spec() for name, one in loaders.items()}, linger=0.0)
+    parked = pool.session("a")
+    asyncio.run(run())
+    pool.close(10)
+
+
+def test_a_second_block_is_refused_while_the_first_waits_for_its_model(pool: gw.Pool) -> None:
+    parked = pool.session("a")
+
+    async def run() -> None:
+        entered = await asyncio.gather(parked.__aenter__(), parked.__aenter__(), return_exceptions=True)
+        assert [isinstance(one, EngineError) for one in entered] == [False, True]
+        parked.__exit__(None, None, None)
+        assert pool.status()[0].leases == 0
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("cancels", [True, False])
 def test_a_session_that_is_closed_while_it_is_restored(
     cancels: bool, loaders: dict[str, Loader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, may_end = threading.Event(), threading.Event()
-    restored = PooledSession._restored
-    made: list[gw.types.Session] = []
+    restoring = Restoring(monkeypatch)
     closed: list[gw.types.Session] = []
 
-    def slow(self: PooledSession, model: Any) -> Any:
-        begun.set()
-        assert may_end.wait(30)
-        made.append(restored(self, model))
-        return made[-1]
-
     async def run() -> None:
-        task = asyncio.ensure_future(parked.__aenter__())
-        assert await asyncio.to_thread(begun.wait, 30)
         if cancels:
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+            await cancelled_entry(parked, restoring)
+        else:
+            task = asyncio.ensure_future(parked.__aenter__())
+            assert await asyncio.to_thread(restoring.begun.wait, 30)
         parked.close()
-        may_end.set()
+        restoring.may_end.set()
         if not cancels:
             with pytest.raises(EngineError, match="the session is closed"):
                 await task
-        end = time.monotonic() + 10
-        while pool.status()[0].leases:
-            assert time.monotonic() < end
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(until, lambda: not pool.status()[0].leases)
 
     models = {name: one.spec() for name, one in loaders.items()}
     with gw.Pool(10, models, linger=0.0, directory=tmp_path) as pool:
         parked = pool.session("a")
-        monkeypatch.setattr(PooledSession, "_restored", slow)
         monkeypatch.setattr(gw.types.Session, "close", lambda self: closed.append(self))
         try:
             asyncio.run(run())
         finally:
             parked.__exit__(None, None, None)  # otherwise the pool waits for a lease that was not given back
         assert parked._session is None
-        assert made[0] in closed
+        assert restoring.made[0] in closed
         with pool.lease("b"):  # unloads "a"
             assert list(tmp_path.iterdir()) == []
         with pytest.raises(EngineError, match="the session is closed"):
