@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from guideway.errors import EngineError, GuidewayError
+from guideway.errors import EngineError
 from guideway.matcher import Matcher
 from guideway.sessions import ModelBase, Session
 
@@ -102,7 +102,7 @@ class PooledSession:
         session.constrain(None)
         try:
             session.save(self._file)
-        except (GuidewayError, OSError):  # saving failed: only the KV cache is lost
+        except Exception:  # of the file system, or any error of the engine: only the KV cache is lost
             self._unsaved = session
         session.close()
 

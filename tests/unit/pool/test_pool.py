@@ -421,18 +421,21 @@ def test_a_session_that_is_closed_while_it_is_restored(
             parked.__enter__()
 
 
+@pytest.mark.parametrize(
+    "error", [OSError(28, "no space left on device"), RuntimeError("the device is out of memory"), MemoryError()]
+)
 def test_a_session_that_cannot_be_saved_returns_without_its_kv_cache(
-    loaders: dict[str, Loader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    error: Exception, loaders: dict[str, Loader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full_disk(self: gw.types.Session, path: Path) -> None:
-        raise OSError(28, "no space left on device")
+    def failing(self: gw.types.Session, path: Path) -> None:
+        raise error
 
     with gw.Pool(10, {name: one.spec() for name, one in loaders.items()}, linger=0.0, directory=tmp_path) as pool:
         parked: PooledSession = pool.session("a", seed=5, sampler=Sampler(temperature=1.0))
         with parked as session:
             session.feed("text: ")
             session.constrain(gw.Regex("[ab]{9}"))
-            monkeypatch.setattr(type(session), "save", full_disk)
+            monkeypatch.setattr(type(session), "save", failing)
             expected = session.fork()
             for _ in range(6):
                 expected.infer()
