@@ -198,8 +198,10 @@ async def _leased(state: ServerState, store: SessionStore, found: OpenSession) -
 
 
 async def retrieve(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
-    """`GET /guideway/sessions/{id}`."""
-    return JSONResponse(_shown(store.get(key, request.path_params["name"])))
+    """`GET /guideway/sessions/{id}`: the session after the operation that runs now, if any."""
+    name = request.path_params["name"]
+    async with store.get(key, name).lock:
+        return JSONResponse(_shown(store.get(key, name)))  # it was perhaps closed while this request waited
 
 
 async def delete(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:

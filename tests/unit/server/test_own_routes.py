@@ -165,12 +165,38 @@ def test_requests_that_wait_for_a_session_that_is_deleted(server: LiveServer, mo
             deleting = asyncio.ensure_future(client.delete(url))
             await until(earlier + 1)
             waiting = [asyncio.ensure_future(client.post(f"{url}/{one}", json={})) for one in ("feed", "fork", "save")]
-            waiting.append(asyncio.ensure_future(client.delete(url)))
+            waiting += [asyncio.ensure_future(client.delete(url)), asyncio.ensure_future(client.get(url))]
             await until(earlier + 1 + len(waiting))
             ends.set()
             return [one.status_code for one in await asyncio.gather(first, deleting, *waiting)]
 
-    assert asyncio.run(run()) == [200, 200, 404, 404, 404, 404]
+    assert asyncio.run(run()) == [200, 200, 404, 404, 404, 404, 404]
+
+
+def test_a_session_is_shown_after_the_operation_that_runs(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"{server.url}/guideway/sessions/{post(server, 'sessions', prompt='a')['id']}"
+    begun, ends = threading.Event(), threading.Event()
+
+    def slow(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+        session.feed("b")
+        begun.set()
+        assert ends.wait(30)
+        session.feed("c")
+        return {}
+
+    monkeypatch.setitem(OPERATIONS, "feed", ((), slow))
+
+    async def run() -> tuple[str, bool]:
+        async with httpx.AsyncClient(timeout=60) as client:
+            feeding = asyncio.ensure_future(client.post(f"{url}/feed", json={}))
+            assert await asyncio.to_thread(begun.wait, 30)
+            showing = asyncio.ensure_future(client.get(url))
+            done, _ = await asyncio.wait([showing], timeout=0.3)
+            ends.set()
+            await feeding
+            return (await showing).json()["text"], not done
+
+    assert asyncio.run(run()) == ("abc", True)
 
 
 def test_a_session_in_use_is_not_idle(tiny: Model) -> None:
