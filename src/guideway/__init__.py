@@ -116,7 +116,11 @@ __all__ = ["__version__", *_HOME_OF]  # pyright: ignore[reportUnsupportedDunderA
 def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None and name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(sorted(__all__))}")
+        from guideway.arguments import short_repr
+
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {short_repr(name)}; it has {', '.join(sorted(__all__))}"
+        )
     module = importlib.import_module(f"{__name__}.{home or name}")
     value: object = module if home is None else getattr(module, name)
     globals()[name] = value  # the next access does not call this function

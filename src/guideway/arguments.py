@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["integer", "short_repr"]
+__all__ = ["integer", "short_list", "short_repr", "shortened"]
 
 _TYPES: tuple[Any, ...] = (str, bytes, bytearray, int, dict, list, tuple, set, frozenset, deque)
 """The types whose values `short_repr` shows in pieces."""
@@ -51,6 +51,24 @@ def short_repr(value: Any, most: int = 80) -> str:
         made += part
         if len(made) > most:
             return made[:most] + "…"
+    return made
+
+
+def shortened(text: str, most: int = 400) -> str:
+    """Return a text for a message: its first `most` characters, and "…" if it is longer."""
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def short_list(names: Iterable[str], most: int = 400) -> str:
+    """Return names for a message, separated by ", ". "…" is in the place of names after `most` characters.
+
+    A name of more than 80 characters is shortened.
+    """
+    made = ""
+    for name in names:
+        if len(made) > most:
+            return made + ", …"
+        made += (made and ", ") + shortened(name, 80)
     return made
 
 

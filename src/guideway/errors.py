@@ -267,7 +267,9 @@ class InvalidFileError(GuidewayError, ValueError):
             more: Text for the end of the message.
         """
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return cls(f"cannot {verb} {path}: {reason}{more}")
+        shown = str(path)
+        shown = shown if len(shown) <= 400 else shown[:400] + "…"
+        return cls(f"cannot {verb} {shown}: {reason}{more}")
 
 
 class InvalidRequestError(GuidewayError, ValueError):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from guideway.arguments import short_repr
+from guideway.arguments import short_repr, shortened
 from guideway.engines.base import StepEngine
 from guideway.errors import AuthenticationError, EngineError, MissingDependencyError, ModelNotFoundError, RemoteError
 from guideway.generation import Model
@@ -100,9 +100,9 @@ def load(
             raise ValueError(f"{wrong[0]}= has no effect on a model served by an API; omit it")
         return remote(_client(kind, base_url), rest, **options)
     if base_url is not None:
-        raise TypeError(f"base_url= applies to models served by an API, such as openai:NAME, not to {name!r}")
+        raise TypeError(f"base_url= applies to models served by an API, such as openai:NAME, not to {short_repr(name)}")
     if kind != "hf" and (wrong := [key for key in options if kind != "gguf" or key not in _LLAMA_CPP_OPTIONS]):
-        raise TypeError(f"{wrong[0]}= does not apply to {name!r}")
+        raise TypeError(f"{shortened(wrong[0])}= does not apply to {short_repr(name)}")
     if name == "tiny":
         folder = Path(__file__).parent / "tiny"
         if not any(folder.rglob("*.onnx")):
@@ -114,7 +114,7 @@ def load(
         engine, found = _ENGINES[kind](rest, given)
         return Model(engine, Tokenizer.of(found() if tokenizer is None else tokenizer), name=name)
     raise ModelNotFoundError(
-        f'there is no model {name!r}; known are "tiny" (bundled), "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER",'
+        f'there is no model {short_repr(name)}; known are "tiny" (bundled), "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER",'
         ' "openai:NAME", "anthropic:NAME", "google:NAME", "mistral:NAME"'
     )
 
@@ -135,7 +135,7 @@ def _of_object(source: Any, tokenizer: object, context_size: int | None, wrong: 
             f" onnxruntime.InferenceSession, got {short_repr(source)}"
         )
     if wrong:
-        raise TypeError(f"{wrong[0]}= does not apply to a model object; set it where the object is made")
+        raise TypeError(f"{shortened(wrong[0])}= does not apply to a model object; set it where the object is made")
     if tokenizer is None and wrap is _of_llama_cpp:
         tokenizer = source
     if tokenizer is None:

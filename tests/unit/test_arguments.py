@@ -6,18 +6,19 @@ import collections
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given, strategies
 from pydantic import Field
 
 import guideway as gw
-from guideway.arguments import integer, short_repr
+from guideway.arguments import integer, short_list, short_repr
 from guideway.batch.bodies import read_body, request_of
 from guideway.constraints import Choice, JsonSchema, PythonType, ToolCalls, from_wire, of
 from guideway.errors import GuidewayError
 from guideway.integrations._common.structural_tags import structural_tag
+from guideway.sampling import Sampler
 
 DEEP: Any = []
 for _ in range(5000):
@@ -173,6 +174,81 @@ def test_messages_about_fields_of_requests(field: str) -> None:
     assert len(str(caught.value)) < 3000
     with pytest.raises(GuidewayError):
         request_of({"custom_id": "a", "method": "POST", "url": DEEP, "body": body})
+
+
+LONG_NAME = "x" * 100_000
+LONG_CALLS: dict[str, Callable[[str], object]] = {
+    "logit_bias": lambda text: Sampler(logit_bias={1: text}),  # type: ignore[dict-item]  # not a number
+    "model": gw.load,
+    "folder of a model": lambda text: gw.load(f"onnx:{text}"),
+    "option of a model": lambda text: gw.load("tiny", **{text: 1}),
+    "device": lambda text: gw.load("tiny", device=text),
+    "base_url": lambda text: gw.load(text, base_url="http://a"),
+    "option": lambda text: gw.generate(gw.load("tiny"), "a", **{text: 1}),
+    "options of score": lambda text: gw.score(gw.load("tiny"), "a", [text, text + "y"]),
+    "token": lambda _: gw.load("tiny").vocabulary.bytes_of([10**4000]),
+    "file": lambda text: gw.load("tiny").load_session(text),
+    "attribute": lambda text: getattr(gw, text),
+    "Format": gw.Format,
+    "text that does not match": lambda text: gw.Regex(text).parse("b"),
+    "text of a special token": lambda text: gw.SpecialToken(f"<{text}>").parse("b"),
+    "group name": lambda text: gw.Regex(f"(?P<{text}>a)(?P<{text}>a)"),
+    "character name": lambda text: gw.Regex(rf"\N{{{text}}}"),
+    "capture": lambda text: gw.Regex("a").capture(text).captures("a").last("b"),
+    "Lark name": lambda text: gw.Lark(f"start: {text}"),
+    "Lark rules": lambda text: gw.Lark(f'{text}: "a"'),
+    "Lark start": lambda text: gw.Lark('start: "a"', start=text),
+    "Lark part": lambda text: gw.Lark(f'start: "a"\n{text}: "b"', parts={text: gw.Regex("a")}),
+    "Lark directive": lambda text: gw.Lark(f'%{text} a\nstart: "a"'),
+    "Lark import": lambda text: gw.Lark(f'%import common.{text.upper()}\nstart: "a"'),
+    "Lark terminal": lambda text: gw.Lark(f'start: A\nA: {text}\n{text}: "a"'),
+    "Lark template": lambda text: gw.Lark(f'start: {text}{{"a"}}\n{text}{{a,b}}: a b'),
+    "Lark pattern": lambda text: gw.Lark(f"start: /({text}/"),
+    "rule without a text": lambda text: gw.Gbnf(f'root ::= {text}\n{text} ::= {text} "a"'),
+    "Gbnf name": lambda text: gw.Gbnf(f"root ::= {text}"),
+    "Gbnf token ids": lambda text: gw.Gbnf(f"root ::= <[{text}]>"),
+    "Gbnf rules": lambda text: gw.Gbnf(f'{text} ::= "a"\n{text}y ::= "a"'),
+    "Ebnf start": lambda text: gw.Ebnf('root ::= "a"', start=text),
+    "trigger": lambda text: gw.Tags([gw.Tag("a", gw.Regex("b"), "c")], triggers=[text]),
+    "family": lambda text: ToolCalls([gw.Tool(name="a", parameters={})], family=text),
+    "$ref": lambda text: JsonSchema({"$ref": f"#/{text}"}),
+    "$ref of another document": lambda text: JsonSchema({"$ref": text}),
+    "anchor": lambda text: JsonSchema({"$ref": f"#{text}"}),
+    "$schema": lambda text: JsonSchema({"$schema": text}),
+    "place": lambda text: JsonSchema({"properties": {text: {"type": text}}}),
+    "conflict": lambda text: gw.compile(
+        JsonSchema({"properties": {text: False}, "required": [text], "type": "object"}), gw.load("tiny")
+    ),
+    "format": lambda text: JsonSchema({"format": text}, formats="strict"),
+    "verbatim": lambda text: JsonSchema({"format": f"verbatim:{text}"}),
+    "place of a value": lambda text: JsonSchema({"properties": {text: {"type": "null"}}}).parse(f'{{"{text}": 1}}'),
+    "literal": lambda text: PythonType(Literal[text]).parse("3"),  # type: ignore[valid-type]  # made at run time
+    "name of a type": lambda text: PythonType(type(text, (), {})),
+    "type that is not defined": lambda text: PythonType(list[text]),  # type: ignore[valid-type]  # made at run time
+    "model of a pool": lambda text: gw.Pool(None, {"a": "tiny"}).lease(text),
+    "models of a pool": lambda text: gw.Pool(None, {text: "tiny", text + "1": "tiny"}).lease("b"),
+    "structural tag": lambda text: structural_tag({"type": "structural_tag", text: 1}),
+}
+
+
+@pytest.mark.parametrize("name", LONG_CALLS)
+def test_messages_about_long_texts(name: str) -> None:
+    with pytest.raises((GuidewayError, TypeError, ValueError, KeyError, AttributeError)) as caught:
+        LONG_CALLS[name](LONG_NAME)
+    assert len(str(caught.value)) < 3000
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        ([], ""),
+        (["a", "b"], "a, b"),
+        (["a" * 81], "a" * 80 + "…"),
+        (["abc"] * 1000, ", ".join(["abc"] * 5) + ", …"),
+    ],
+)
+def test_short_list(names: list[str], shown: str) -> None:
+    assert short_list(names, 20) == shown
 
 
 def test_no_message_truncates_a_whole_repr() -> None:

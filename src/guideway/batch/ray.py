@@ -93,7 +93,9 @@ def with_backend(config: Any, on_error: str) -> Any:
     engine = dict(config.engine_kwargs)
     given = dict(engine.get("structured_outputs_config") or {})
     if given.get("backend", BACKEND) != BACKEND:
-        raise ValueError(f"engine_kwargs selects the backend {given['backend']!r}; omit it, or use {BACKEND!r}")
+        raise ValueError(
+            f"engine_kwargs selects the backend {short_repr(given['backend'])}; omit it, or use {BACKEND!r}"
+        )
     engine["structured_outputs_config"] = {**given, "backend": BACKEND}
     return config.model_copy(
         update={"engine_kwargs": engine, "should_continue_on_error": on_error == "column"}, deep=True

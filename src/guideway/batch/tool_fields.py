@@ -69,7 +69,9 @@ def read_tools(given: list[Any] | None, choice: Any, parallel: bool | None, *, f
         kind, fields, path = _fields(one, place, flat)
         tool, json_tool = _custom(fields, path) if kind == "custom" else _function(fields, path)
         if tool.name in tools:
-            raise InvalidRequestError(f"two tools have the name {tool.name!r}", f"{path}.name", "invalid_value")
+            raise InvalidRequestError(
+                f"two tools have the name {short_repr(tool.name)}", f"{path}.name", "invalid_value"
+            )
         tools[tool.name], shown[tool.name] = tool, json_tool
         if kind == "custom":
             custom.add(tool.name)

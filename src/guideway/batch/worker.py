@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
 
-from guideway.arguments import short_repr
+from guideway.arguments import short_list, short_repr
 from guideway.batch.columns import Column, column_of, pyarrow
 from guideway.batch.ids import seed_of
 from guideway.batch.requests import BatchRequest, shared_constraint
@@ -234,7 +234,9 @@ class Worker:
         count = len(next(iter(columns.values()), next(iter(rows.values()), ())))
         for name, column in rows.items():
             if len(column) != count:
-                raise InvalidRequestError(f"the column {name!r} has {len(column)} rows, and another has {count}", name)
+                raise InvalidRequestError(
+                    f"the column {short_repr(name)} has {len(column)} rows, and another has {count}", name
+                )
         values, errors = self.values(columns, count)
         made: dict[str, Any] = {**rows, self.column: self._array(values) if _has_arrow() else values}
         if self.on_error == "column":
@@ -268,7 +270,9 @@ class Worker:
     def _taken(self, rows: Any, name: str) -> Any:
         names = rows.schema.names if hasattr(rows, "schema") else list(rows)
         if name not in names:
-            raise InvalidRequestError(f"the rows have no column {name!r}; they have {', '.join(map(str, names))}", name)
+            raise InvalidRequestError(
+                f"the rows have no column {short_repr(name)}; they have {short_list(map(str, names))}", name
+            )
         return rows.column(name) if hasattr(rows, "schema") else rows[name]
 
     def _array(self, values: list[Any]) -> Any:
@@ -305,7 +309,7 @@ def filled(template: str, names: Sequence[str], row: Mapping[str, Any]) -> str:
     """Return a template filled with the values of a row. Raises `InvalidRequestError` for null and missing columns."""
     for name in names:
         if is_missing(row.get(name)):
-            raise InvalidRequestError(f"the column {name!r} of the template has no value in this row", name)
+            raise InvalidRequestError(f"the column {short_repr(name)} of the template has no value in this row", name)
     return template.format(**{name: row[name] for name in names})
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.batch.reading import strict_loads
 from guideway.constraints import JsonSchema
 from guideway.errors import ConstraintError, GuidewayError, InvalidConstraintError, InvalidFileError
@@ -276,7 +277,7 @@ def load_type(name: str, *, what: str = "type") -> Any:
     """
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
-        raise UsageError(f"{name!r} is not the name of a {what}; expected FILE.py:NAME or MODULE:NAME")
+        raise UsageError(f"{short_repr(name)} is not the name of a {what}; expected FILE.py:NAME or MODULE:NAME")
     module = _module(place)
     if not hasattr(module, attribute):
         is_kind = (lambda value: isinstance(value, type)) if what == "type" else inspect.isfunction

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from guideway.arguments import short_repr
+from guideway.arguments import short_list, short_repr
 from guideway.constraints.rules import RuleConstraint
 from guideway.errors import InvalidConstraintError
 from guideway.frontends.cfg.ebnf_iso import IsoReader
@@ -87,7 +87,7 @@ class Ebnf(RuleConstraint):
         names = self._completed(rules, reader, reader.mentioned)
         if start not in names:
             raise InvalidConstraintError(
-                f"start rule {start!r} is not defined; defined rules: {', '.join(sorted(names))}"
+                f"start rule {short_repr(start)} is not defined; defined rules: {short_list(sorted(names))}"
             )
         return rules, start
 

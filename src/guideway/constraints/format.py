@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from guideway.arguments import short_repr
 from guideway.constraints.base import Constraint
 from guideway.constraints.mismatch import does_not_fit
 from guideway.errors import InvalidConstraintError
@@ -24,7 +25,9 @@ class Format(Constraint[str]):
 
     def __init__(self, name: str) -> None:
         if name not in FORMATS:
-            raise InvalidConstraintError(f"unknown format {name!r}; known formats: {', '.join(sorted(FORMATS))}")
+            raise InvalidConstraintError(
+                f"unknown format {short_repr(name)}; known formats: {', '.join(sorted(FORMATS))}"
+            )
         self.name = name
 
     def grammar(self) -> Grammar:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from guideway.arguments import short_list, short_repr
 from guideway.constraints.rules import RuleConstraint
 from guideway.frontends.cfg.gbnf import GbnfReader
 from guideway.grammar.cfg import Rule
@@ -45,5 +46,7 @@ class Gbnf(RuleConstraint):
         names = self._completed(rules, reader, reader.mentioned)
         start = start or "root"
         if start not in names:
-            reader.fail(f"the start rule {start!r} is not defined; defined rules: {', '.join(sorted(names))}", 0)
+            reader.fail(
+                f"the start rule {short_repr(start)} is not defined; defined rules: {short_list(sorted(names))}", 0
+            )
         return rules, start

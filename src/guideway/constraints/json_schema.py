@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from guideway.arguments import short_repr
+from guideway.arguments import short_repr, shortened
 from guideway.caching import cached_property
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Reading, values_of
@@ -118,7 +118,7 @@ def _copied_resources(resources: Mapping[str, object] | None) -> dict[str, Any]:
         try:
             copies[uri] = copy_value(one)
         except ConstraintError as error:
-            raise type(error)(f"in the resource {uri!r}: {error}", f"{uri}#{error.place or ''}") from error
+            raise type(error)(f"in the resource {short_repr(uri)}: {error}", f"{uri}#{error.place or ''}") from error
     return copies
 
 
@@ -481,11 +481,11 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     def _with_value(self, place: str) -> str:
         """Return the JSON Pointer of a keyword. A pattern, or a hint about the source text, follows in parentheses."""
-        name = place.rpartition("/")[2]
+        name, shown = place.rpartition("/")[2], shortened(place)
         if name == "format" and self.quoted is not None and is_verbatim(value_at(self._document, place)):
-            return f"{place} (no such string occurs in the source text; allow null, or an empty string)"
+            return f"{shown} (no such string occurs in the source text; allow null, or an empty string)"
         value = value_at(self._document, place) if name == "pattern" else None
-        return f"{place} ({value!r})" if isinstance(value, str) else place
+        return f"{shown} ({short_repr(value, 400)})" if isinstance(value, str) else shown
 
     def parse(self, text: str) -> Any:
         """Return the JSON value if the schema allows it, in any JSON spelling.

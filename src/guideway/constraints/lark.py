@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from guideway.arguments import short_repr
+from guideway.arguments import short_list, short_repr
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import IGNORED, Rules
 from guideway.constraints.embed import term_of
@@ -142,7 +142,7 @@ class Lark(RuleConstraint):
                 rules.append(Rule(name, Text(gaps.before(name)), terminals.place(name)))
         except LookaheadError:
             reader.fail(
-                f"whether text before {name!r} is ignored depends on the text after it; change the ignored terminals",
+                f"whether text before {short_repr(name)} is ignored depends on the text after it; change the ignored terminals",
                 at,
                 UnsupportedError,
             )
@@ -178,14 +178,16 @@ class Lark(RuleConstraint):
         for name, at in {**reader.mentioned, **reader.declared}.items():
             if name in reader.declared and name not in known:
                 reader.fail(
-                    f"{name!r} is declared but not defined; pass a constraint for it in `parts`", at, UnsupportedError
+                    f"{short_repr(name)} is declared but not defined; pass a constraint for it in `parts`",
+                    at,
+                    UnsupportedError,
                 )
             if name not in known:
                 named = sorted(one for one in known if one.strip("_").isidentifier())
-                reader.fail(f"{name!r} is not defined; defined names: {', '.join(named)}", at)
+                reader.fail(f"{short_repr(name)} is not defined; defined names: {short_list(named)}", at)
         if start not in reader.rules and start not in self.parts:
             raise InvalidConstraintError(
-                f"start rule {start!r} is not defined; defined rules: {', '.join(sorted(reader.rules))}"
+                f"start rule {short_repr(start)} is not defined; defined rules: {short_list(sorted(reader.rules))}"
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from guideway.arguments import shortened
 from guideway.errors import InvalidTextError, LimitExceededError
 from guideway.grammar.mismatch import mismatch
 from guideway.grammar.nodes import Grammar
@@ -27,6 +28,7 @@ def does_not_fit(grammar: Grammar | Automaton, text: str, problem: str) -> Inval
         text: The text.
         problem: The predicate of the message, such as "does not match 'a+'".
     """
+    problem = shortened(problem)
     shown = repr(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…")
     try:
         position, expected = mismatch(grammar, text)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, is_typeddict
 
-from guideway.arguments import short_repr
+from guideway.arguments import short_repr, shortened
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Reading
 from guideway.constraints.json_schema import JsonSchema
@@ -178,7 +178,9 @@ class PythonType(Constraint[T_co]):
         except ValidationError as problem:
             shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
             raise InvalidTextError(
-                f"{problem}\nin the text {shown}", text=text, place=_place(problem.errors(include_url=False)[0], text)
+                f"{shortened(str(problem), 2000)}\nin the text {shown}",
+                text=text,
+                place=_place(problem.errors(include_url=False)[0], text),
             ) from problem
         if self._arguments:
             return {name: getattr(value, name) for name in type(value).model_fields}  # type: ignore[attr-defined, return-value]  # a model
@@ -251,7 +253,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 
 def _reason(problem: Exception) -> str:
     """Return the first line of Pydantic's message, without its advice about the configuration of models."""
-    return re.split(r"\. Set `|\n", str(problem))[0]
+    return shortened(re.split(r"\. Set `|\n", str(problem))[0], 1000)
 
 
 def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from guideway.arguments import short_repr
+from guideway.arguments import short_list, short_repr
 from guideway.caching import cached_property
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
@@ -149,7 +149,7 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
         names = {rule.name for rule in rules}
         for name, at in mentioned.items():
             if name not in names:
-                reader.fail(f"rule {name!r} is not defined; defined rules: {', '.join(sorted(names))}", at)
+                reader.fail(f"rule {short_repr(name)} is not defined; defined rules: {short_list(sorted(names))}", at)
         return names
 
     def grammar(self) -> Grammar:
@@ -194,7 +194,7 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
 def already_defined(name: str, place: str | None) -> InvalidConstraintError:
     """Return the error for a name of `parts` that the text defines. `place`: the position of the definition."""
     return InvalidConstraintError(
-        f"parts: the text already defines {name!r}; rename the part, or remove the definition", place
+        f"parts: the text already defines {short_repr(name)}; rename the part, or remove the definition", place
     )
 
 
@@ -203,4 +203,4 @@ def _empty_texts(rule: Rule) -> Iterator[str]:
     for term in parts_first(rule.term):
         if isinstance(term, Text) and is_empty(leaf(term.language)):
             why = term.source.conflict(None) if isinstance(term.source, Constraint) else None
-            yield f"{why or 'a pattern'} in the rule {rule.name!r}"
+            yield f"{why or 'a pattern'} in the rule {short_repr(rule.name)}"

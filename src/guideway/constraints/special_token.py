@@ -53,7 +53,7 @@ class SpecialToken(Constraint[str]):
     def parse(self, text: str) -> str:
         """Return the text if it is the name."""
         if text != self.name:
-            raise InvalidTextError(f"expected {self.name!r}, found {short_repr(text)}")
+            raise InvalidTextError(f"expected {short_repr(self.name)}, found {short_repr(text)}")
         return text
 
     def _content(self) -> object:
@@ -112,7 +112,7 @@ def up_to_marker(text: str, special: Iterable[str], *others: str) -> Term:
         return Text(Intersection((Concat((ANY_TEXT, Literals((text,)))), Complement(early))))
     if ends_as_it_begins(text):
         raise InvalidConstraintError(
-            f"the marker {text!r} has a suffix that is also a prefix, so it cannot contain special tokens"
+            f"the marker {short_repr(text)} has a suffix that is also a prefix, so it cannot contain special tokens"
         )
     early = Concat((ANY_TEXT, Literals((text, *others)), ANY_TEXT))
     completed = Concat((ANY_TEXT, Literals(_begun_before(text, others))))

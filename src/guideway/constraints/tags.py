@@ -158,16 +158,18 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
         for one in self.triggers:
             if any(one != other and one in other for other in self.triggers):
                 raise InvalidConstraintError(
-                    f"the trigger {one!r} is contained in another trigger, which could never match"
+                    f"the trigger {short_repr(one)} is contained in another trigger, which could never match"
                 )
             if not one or not any(tag.begin.startswith(one) for tag in self.tags):
-                raise InvalidConstraintError(f"the trigger {one!r} is not a prefix of the begin of any tag")
+                raise InvalidConstraintError(f"the trigger {short_repr(one)} is not a prefix of the begin of any tag")
         for tag in self.tags:
             if not any(tag.begin.startswith(one) for one in self.triggers):
-                raise InvalidConstraintError(f"no trigger is a prefix of the tag {tag.begin!r}; add one to triggers")
+                raise InvalidConstraintError(
+                    f"no trigger is a prefix of the tag {short_repr(tag.begin)}; add one to triggers"
+                )
             if any(tag.begin.startswith(one) and cuts_name(tag.begin, len(one), self.special) for one in self.triggers):
                 raise InvalidConstraintError(
-                    f"a trigger of the tag {tag.begin!r} ends inside the name of a special token"
+                    f"a trigger of the tag {short_repr(tag.begin)} ends inside the name of a special token"
                 )
         self._prepare(*(tag.content for tag in self.tags))
 

@@ -8,6 +8,7 @@ import typing
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from guideway.arguments import short_list, short_repr, shortened
 from guideway.errors import InvalidConstraintError
 
 __all__ = ["Consent", "described", "rebuilt"]
@@ -105,9 +106,11 @@ def rebuilt(form: object, consent: Consent, depth: int = MAX_DEPTH) -> Any:
             try:
                 return base[arguments if len(arguments) > 1 else arguments[0]]
             except TypeError as problem:
-                raise InvalidConstraintError(f"the type {path!r} takes no such arguments: {problem}") from problem
+                raise InvalidConstraintError(
+                    f"the type {short_repr(path)} takes no such arguments: {problem}"
+                ) from problem
     raise InvalidConstraintError(
-        f"a type must have 'path', 'union', 'literal' or 'none', got the keys {sorted(map(str, form))}"
+        f"a type must have 'path', 'union', 'literal' or 'none', got the keys {short_list(sorted(map(str, form)))}"
     )
 
 
@@ -148,12 +151,14 @@ def _named(path: str, consent: Consent) -> Any:
                     return one
         if not _given(path, consent):
             raise InvalidConstraintError(
-                f"the document names the type {path!r}; pass it in types= to allow it (nothing is imported otherwise)"
+                f"the document names the type {short_repr(path)}; pass it in types= to allow it (nothing is imported otherwise)"
             )
     try:
         found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as problem:
-        raise InvalidConstraintError(f"the type {path!r} cannot be imported: {problem}") from problem
+        raise InvalidConstraintError(
+            f"the type {short_repr(path)} cannot be imported: {shortened(str(problem))}"
+        ) from problem
     return found

@@ -313,7 +313,9 @@ def _built(nodes: list[Any], type_of: Callable[[Any], Constraint[Any]]) -> Const
         except ConstraintError:
             raise
         except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError) as problem:
-            raise InvalidConstraintError(f"{where} (kind {node['kind']!r}) is malformed: {problem}") from problem
+            raise InvalidConstraintError(
+                f"{where} (kind {short_repr(node['kind'])}) is malformed: {problem}"
+            ) from problem
         made.append(one)
     return made.last
 

@@ -394,7 +394,9 @@ class Chat:
     def _rounds(self, state: _ChatState, text: Content, output: object, most: int, options: Any) -> Steps[Any]:
         integer("max_rounds", most, 0)
         if missing := [tool.name for tool in self.tools if tool.function is None]:
-            raise ValueError(f"run needs the functions of all tools; {missing[0]!r} has none: pass Tool(…, function=…)")
+            raise ValueError(
+                f"run needs the functions of all tools; {short_repr(missing[0])} has none: pass Tool(…, function=…)"
+            )
         _add_user(state, text)
         choice = self._calls.choice
         for number in range(most + 1 if self.tools else 0):

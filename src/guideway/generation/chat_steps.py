@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mappin
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from guideway import background
+from guideway.arguments import short_repr
 from guideway.constraints import ToolCalls
 from guideway.constraints.tools import ToolCall
 from guideway.generation.async_api import results_of, rounds_of
@@ -175,7 +176,7 @@ class CallTool:
             if inspect.isawaitable(value):
                 if inspect.iscoroutine(value):
                     value.close()
-                raise TypeError(f"the function of the tool {self._call.name!r} is async: use Chat.arun")
+                raise TypeError(f"the function of the tool {short_repr(self._call.name)} is async: use Chat.arun")
         except Exception as error:
             return self._failed(error)
         return self._finished(value)
@@ -193,7 +194,7 @@ class CallTool:
 
     def _called(self) -> Any:
         if self._function is None:
-            raise ValueError(f"the tool {self._call.name!r} has no function")
+            raise ValueError(f"the tool {short_repr(self._call.name)} has no function")
         arguments = self._call.arguments
         return self._function(**arguments) if isinstance(arguments, dict) else self._function(arguments)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 
-from guideway.arguments import integer, short_repr
+from guideway.arguments import integer, short_list, short_repr
 from guideway.caching import cached
 from guideway.generation.scheduler import Limits
 from guideway.sampling import Sampler
@@ -343,7 +343,7 @@ def check_names(options: Mapping[str, object], more: Sequence[str] = ()) -> None
     if unknown := sorted(options.keys() - known.keys()):
         meant = ", ".join(filter(None, (_meant(name, more) for name in unknown)))
         raise TypeError(
-            f"unknown options: {', '.join(unknown)}{meant and f' ({meant})'}; known are {', '.join((*more, *known))}"
+            f"unknown options: {short_list(unknown)}{meant and f' ({meant})'}; known are {', '.join((*more, *known))}"
         )
 
 

@@ -119,13 +119,13 @@ def _spelled(model: ModelBase, options: Sequence[str], end: bool) -> list[tuple[
     spelled = [tuple(model.tokenizer.encode(option)) for option in options]
     for option, ids in zip(options, spelled, strict=True):
         if not ids:
-            raise ValueError(f"option {option!r} has no tokens")
+            raise ValueError(f"option {short_repr(option)} has no tokens")
         if spelled.count(ids) > 1:
-            raise ValueError(f"option {option!r} has the same tokens as another option")
+            raise ValueError(f"option {short_repr(option)} has the same tokens as another option")
     ordered = sorted(range(len(spelled)), key=lambda n: spelled[n])
     for one, other in pairwise(ordered):
         if not end and spelled[other][: len(spelled[one])] == spelled[one]:
             raise ValueError(
-                f"option {options[one]!r} is a token prefix of {options[other]!r}; pass end=True to score the end token"
+                f"option {short_repr(options[one])} is a token prefix of {short_repr(options[other])}; pass end=True to score the end token"
             )
     return spelled

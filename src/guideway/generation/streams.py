@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from guideway.arguments import short_list, short_repr
 from guideway.generation.partial_values import GrowingValue, progress_of
 from guideway.generation.plan import Job
 from guideway.generation.results import Generation, GenerationState
@@ -52,7 +53,9 @@ class PartialValue(Generic[T_co]):
         fields = self.__dict__.get("fields", {})
         if name in fields:
             return fields[name]
-        raise AttributeError(f"the field {name!r} is not complete; complete fields: {', '.join(fields) or 'none'}")
+        raise AttributeError(
+            f"the field {short_repr(name)} is not complete; complete fields: {short_list(fields) or 'none'}"
+        )
 
 
 def run(job: Job) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from guideway.arguments import short_repr
 from guideway.background import checkpoint
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.grammar.regular import (
@@ -125,7 +126,7 @@ class Speller:
                 graph = graph_of(one)
                 return graph if spelling is None else _of_graph(graph, spelling)
             case Special(name):
-                raise UnsupportedError(f"the special token {name!r} is not text, so it cannot be exported")
+                raise UnsupportedError(f"the special token {short_repr(name)} is not text, so it cannot be exported")
         raise AssertionError(one)
 
     def _character(self, char: str, spelling: Spelling) -> Regular:

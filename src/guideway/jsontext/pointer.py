@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from guideway.arguments import short_repr
+
 __all__ = ["MISSING", "child", "pointer", "pointer_at", "shown", "target", "unescape"]
 
 _PART = re.compile(r'[ \t\n\r]+|"(?:[^"\\]|\\.)*"?|[{}\[\],:]|[^ \t\n\r{}\[\],:"]+', re.DOTALL)
@@ -106,8 +108,11 @@ def _is_whole(part: str) -> bool:
 
 
 def shown(place: str) -> str:
-    """Return a JSON Pointer as error messages write it: quoted, or "the whole schema" for the root."""
-    return repr(place) if place else "the whole schema"
+    """Return a JSON Pointer as error messages write it: quoted, or "the whole schema" for the root.
+
+    "…" ends a JSON Pointer of more than 400 characters.
+    """
+    return short_repr(place, 400) if place else "the whole schema"
 
 
 def unescape(part: str) -> str:

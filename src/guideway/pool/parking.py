@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from guideway.arguments import short_repr
 from guideway.errors import EngineError
 from guideway.matcher import Matcher
 from guideway.sessions import ModelBase, Session
@@ -162,7 +163,7 @@ class PooledSession:
 
     def _restored(self, model: Any) -> Session:
         if not isinstance(model, ModelBase):
-            raise EngineError(f"{self.name!r} is served by an API, so it has no sessions")
+            raise EngineError(f"{short_repr(self.name)} is served by an API, so it has no sessions")
         if not self.is_parked:
             return model.session(**self._options)
         old = self._unsaved

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from guideway import loading
-from guideway.arguments import integer, short_repr
+from guideway.arguments import integer, short_list, short_repr
 from guideway.errors import EngineError, LeaseTimeoutError
 from guideway.generation import Model
 from guideway.pool.parking import PooledSession
@@ -115,7 +115,7 @@ class Lease:
     def model(self) -> AnyModel:
         """The model. Raises `EngineError` while the lease is not held."""
         if self._model is None:
-            raise EngineError(f"the lease of {self.name!r} is not held; use it in a with block")
+            raise EngineError(f"the lease of {short_repr(self.name)} is not held; use it in a with block")
         return self._model
 
     def acquire(self) -> AnyModel:
@@ -158,7 +158,9 @@ class Lease:
         timeouts = (TimeoutError, asyncio.TimeoutError, FutureTimeoutError)
         is_result = future.done() and not future.cancelled() and future.exception() is error
         if isinstance(error, timeouts) and not is_result:
-            return LeaseTimeoutError(f"the model {self.name!r} did not become free within {self._timeout} seconds")
+            return LeaseTimeoutError(
+                f"the model {short_repr(self.name)} did not become free within {self._timeout} seconds"
+            )
         return error
 
     def __enter__(self) -> AnyModel:
@@ -259,7 +261,7 @@ class Pool:
         made = spec if isinstance(spec, ModelSpec) else ModelSpec(spec)
         if not isinstance(made.source, str) and not callable(made.source):
             raise TypeError(
-                f"the model {name!r} must be a name for guideway.load, a ModelSpec or a function that returns a model,"
+                f"the model {short_repr(name)} must be a name for guideway.load, a ModelSpec or a function that returns a model,"
                 f" got {short_repr(made.source)}"
             )
         size = (
@@ -272,7 +274,7 @@ class Pool:
         keep = self._keep if made.keep is None else _seconds("keep", made.keep)
         with self._changed:
             if name in self._specs:
-                raise ValueError(f"the pool has a model {name!r} already")
+                raise ValueError(f"the pool has a model {short_repr(name)} already")
             self._rules.add(name, size, pinned=made.pinned, keep=keep)
             self._specs[name] = made
 
@@ -403,7 +405,7 @@ class Pool:
             in_use = [entry.name for entry in self._rules.entries.values() if entry.leases]
             sessions = list(self._sessions)
         if not done:
-            what = f"leases of {', '.join(in_use)} have not ended" if in_use else "the models were not unloaded"
+            what = f"leases of {short_list(in_use)} have not ended" if in_use else "the models were not unloaded"
             raise LeaseTimeoutError(f"{what} within {timeout} seconds")
         for session in sessions:
             session.close()
@@ -438,7 +440,7 @@ class Pool:
 
     def _request(self, lease: Lease) -> tuple[Ticket, Future[AnyModel]]:
         if lease._ticket is not None:
-            raise EngineError(f"the lease of {lease.name!r} is held already")
+            raise EngineError(f"the lease of {short_repr(lease.name)} is held already")
         future: Future[AnyModel] = Future()
         with self._changed:
             ticket, actions = self._rules.request(lease.name)
@@ -461,7 +463,7 @@ class Pool:
                         target=self._load, args=(action.name,), name=f"load {action.name}", daemon=True
                     ).start()
                 except RuntimeError as error:  # no further thread can be started
-                    self._failed(action.name, EngineError(f"cannot load {action.name!r}: {error}"))
+                    self._failed(action.name, EngineError(f"cannot load {short_repr(action.name)}: {error}"))
             elif isinstance(action, Unload):
                 try:
                     threading.Thread(

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal
 
+from guideway.arguments import short_list, short_repr
 from guideway.errors import EngineError, ModelNotFoundError, ModelTooLargeError
 
 __all__ = ["Action", "Fail", "Grant", "Load", "PooledModel", "Scheduler", "State", "Ticket", "Unload", "size_text"]
@@ -263,8 +264,8 @@ class Scheduler:
         """Return the model with this name. Raises `ModelNotFoundError` if there is none."""
         found = self.entries.get(name)
         if found is None:
-            known = ", ".join(sorted(self.entries)) or "none"
-            raise ModelNotFoundError(f"there is no model {name!r} in the pool; it has {known}")
+            known = short_list(sorted(self.entries)) or "none"
+            raise ModelNotFoundError(f"there is no model {short_repr(name)} in the pool; it has {known}")
         return found
 
     def wake_at(self) -> float | None:
@@ -438,7 +439,7 @@ class Scheduler:
         if (entry.known or 0) > limit:
             pinned = "" if limit == self.budget else " without the pinned models"
             raise ModelTooLargeError(
-                f"the model {entry.name!r} needs {size_text(entry.known or 0)}, and the budget of the pool{pinned} is"
+                f"the model {short_repr(entry.name)} needs {size_text(entry.known or 0)}, and the budget of the pool{pinned} is"
                 f" {size_text(limit)}; raise the budget, or use a smaller model"
             )
 

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
+from guideway.arguments import short_repr
 from guideway.caching import cached
 from guideway.errors import InvalidConstraintError
 from guideway.remote.subset import SchemaSubset
@@ -107,7 +108,7 @@ def capabilities(dialect: str | Capabilities) -> Capabilities:
         return dialect
     known = dialects()
     if dialect not in known:
-        raise InvalidConstraintError(f"unknown dialect {dialect!r}; known are {', '.join(known)}")
+        raise InvalidConstraintError(f"unknown dialect {short_repr(dialect)}; known are {', '.join(known)}")
     return known[dialect]
 
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.errors import InvalidTextError
 from guideway.jsontext.decoder import loads
 from guideway.jsontext.encoder import write_json
@@ -130,7 +131,7 @@ class ObjectCodec(Codec):
             name, codec = self.others
             made[name] = [{"key": key, "value": codec.encode(one)} for key, one in extra.items()]
         elif extra:
-            raise InvalidTextError(f"the key {next(iter(extra))!r} is not allowed")
+            raise InvalidTextError(f"the key {short_repr(next(iter(extra)))} is not allowed")
         return made
 
     def decode(self, value: Any) -> Any:
@@ -148,7 +149,7 @@ class ObjectCodec(Codec):
                 if not isinstance(pair, dict) or not isinstance(pair.get("key"), str) or "value" not in pair:
                     raise InvalidTextError(f'expected an object with "key" and "value", got {short(pair)}')
                 if pair["key"] in made:
-                    raise InvalidTextError(f"the key {pair['key']!r} occurs twice")
+                    raise InvalidTextError(f"the key {short_repr(pair['key'])} occurs twice")
                 made[pair["key"]] = codec.decode(pair["value"])
         return made
 

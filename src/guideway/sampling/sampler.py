@@ -251,7 +251,10 @@ class Sampler:
 def _real(value: Any) -> float:
     if isinstance(value, np.complexfloating):  # `float` returns its real part
         raise TypeError("a bias is complex")
-    return float(value)
+    try:
+        return float(value)
+    except ValueError:
+        raise TypeError(f"{short_repr(value)} is not a number") from None
 
 
 _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {

@@ -165,7 +165,7 @@ def load_served(source: str, *, chat_template: str | None = None, **options: Any
     model: Any = load(source, **options)
     if not isinstance(model, Model):
         raise ValueError(  # noqa: TRY004  # the argument has the right type
-            f"{source!r} is a model served by an API; a server runs local models"
+            f"{short_repr(source)} is a model served by an API; a server runs local models"
         )
     if chat_template is not None or not model.tokenizer.is_instruct:
         model.tokenizer = model.tokenizer.with_chat_template(chat_template or PLAIN_TEMPLATE)
@@ -188,6 +188,6 @@ def parse_models(given: Iterable[str]) -> dict[str, str]:
         if not name or not source:
             raise ValueError(f"a model must be SOURCE or NAME=SOURCE, got {short_repr(one)}")
         if name in found:
-            raise ValueError(f"the name {name!r} is given to two models; write NAME=SOURCE")
+            raise ValueError(f"the name {short_repr(name)} is given to two models; write NAME=SOURCE")
         found[name] = source
     return found

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from guideway.arguments import short_repr
 from guideway.errors import ModelNotFoundError
 
 __all__ = ["ARCHITECTURES", "tiny_model"]
@@ -198,7 +199,7 @@ def tiny_model(architecture: str, folder: Path, *, seed: int = 0, context: int =
     """
     if architecture not in ARCHITECTURES:
         raise ModelNotFoundError(
-            f"no tiny model of the architecture {architecture!r}; known are {', '.join(ARCHITECTURES)}"
+            f"no tiny model of the architecture {short_repr(architecture)}; known are {', '.join(ARCHITECTURES)}"
         )
     config, layers, outside, layer = _made(architecture, context)
     shapes = {**outside, **{f"{layers}.{i}.{name}": shape for i in range(LAYERS) for name, shape in layer.items()}}

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.errors import InvalidFileError, InvalidTokenError, UnsupportedTokenizerError
 from guideway.tokenizers.huggingface import MAX_TOKENS, byte_level, template_of, templates_of
 from guideway.tokenizers.special_tokens import by_custom
@@ -156,7 +157,7 @@ class Gguf:
         if self.model == "gpt2":
             if self.pre not in _PATTERNS:
                 raise UnsupportedTokenizerError(
-                    f"unknown GGUF pre-tokenizer {self.pre!r}, so text cannot be encoded; known: {', '.join(_PATTERNS)}"
+                    f"unknown GGUF pre-tokenizer {short_repr(self.pre)}, so text cannot be encoded; known: {', '.join(_PATTERNS)}"
                 )
             pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in self.merges)]
             made = Tokenizer(models.BPE(ids, pairs, ignore_merges=self.pre in _WHOLE_FIRST))
@@ -220,7 +221,7 @@ def of_path(path: Path) -> Gguf:
     model, pre = field("model"), field("pre", "default")
     if model not in ("llama", "gpt2", "t5") or not isinstance(pre, str):
         raise UnsupportedTokenizerError(
-            f"{path}: the GGUF tokenizer model {model!r} is not supported; supported models: llama, gpt2, t5"
+            f"{path}: the GGUF tokenizer model {short_repr(model)} is not supported; supported models: llama, gpt2, t5"
         )
     tokens = items("tokens", (bytes,))
     kinds = items("token_type", (int,)) or [_NORMAL] * len(tokens)

@@ -189,7 +189,9 @@ class Vocabulary:
             except AttributeError:
                 raise InvalidTokenError(f"a token id must be an integer, got {short_repr(token_id)}") from None
             if not 0 <= plain < len(self):
-                raise InvalidTokenError(f"token id must be in 0..{len(self) - 1} (the vocabulary), got {plain}")
+                raise InvalidTokenError(
+                    f"token id must be in 0..{len(self) - 1} (the vocabulary), got {short_repr(plain)}"
+                )
             result.append(plain)
         return result
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from guideway.arguments import short_list, short_repr
+
 __all__ = ["Capture", "Captures"]
 
 
@@ -62,8 +64,8 @@ class Captures(Mapping[str, str]):
     def last(self, name: str) -> Capture:
         """Return the last capture of a name. Raises `KeyError` if the name captured nothing."""
         if name not in self._by_name:
-            known = ", ".join(map(repr, list(self._by_name)[:20])) or "none"
-            raise KeyError(f"nothing was captured as {name!r}; captured names: {known}")
+            known = short_list(map(repr, self._by_name)) or "none"
+            raise KeyError(f"nothing was captured as {short_repr(name)}; captured names: {known}")
         return self._by_name[name][-1]
 
     def __getitem__(self, name: str) -> str:

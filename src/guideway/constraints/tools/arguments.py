@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.constraints.embed import term_of
 from guideway.constraints.json_schema import JsonSchema
 from guideway.constraints.python_types import PythonType
@@ -35,18 +36,20 @@ def properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
     known = {"type", "properties", "required", "additionalProperties", "$defs", "$schema", *_SAYS_NOTHING}
     if schema is None or schema.get("type") != "object" or schema.keys() - known:
         raise UnsupportedError(
-            f"tool {tool.name!r}: this family supports only object schemas with properties, required and "
+            f"tool {short_repr(tool.name)}: this family supports only object schemas with properties, required and "
             "additionalProperties"
         )
     required = set(schema.get("required", ()))
     found = schema.get("properties", {})
     if required - found.keys() or any(not NAME.fullmatch(name) for name in found):
         raise UnsupportedError(
-            f"tool {tool.name!r}: this family supports only arguments that are in properties and whose names are letters, "
+            f"tool {short_repr(tool.name)}: this family supports only arguments that are in properties and whose names are letters, "
             "digits, '_', '.' and '-'"
         )
     if not all(isinstance(value, Mapping) for value in found.values()):
-        raise UnsupportedError(f"tool {tool.name!r}: this family supports only properties whose schema is an object")
+        raise UnsupportedError(
+            f"tool {short_repr(tool.name)}: this family supports only properties whose schema is an object"
+        )
     return [(name, value, name in required) for name, value in found.items()]
 
 
@@ -72,7 +75,7 @@ def is_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
     if _is_never_text(tool, schema):
         return False
     raise UnsupportedError(
-        f"tool {tool.name!r}: this family supports only arguments that are always text or never text"
+        f"tool {short_repr(tool.name)}: this family supports only arguments that are always text or never text"
     )
 
 
@@ -116,7 +119,7 @@ def pairs(tool: Tool, family: Family) -> Term:
             texts = [one for one in schema["enum"] if isinstance(one, str)] if "enum" in schema else None
             if any(end in one for one in texts or ()):
                 raise UnsupportedError(
-                    f"tool {tool.name!r}: this family supports only texts without {end!r}, which ends a value"
+                    f"tool {short_repr(tool.name)}: this family supports only texts without {end!r}, which ends a value"
                 )
             value: Term = Text(without(end) if texts is None else Literals(tuple(texts)))
         else:
@@ -138,7 +141,9 @@ def python(tool: Tool) -> Term:
     found = properties(tool)
     names = [*tool.name.split("."), *(name for name, _, _ in found)]
     if not all(name.isidentifier() for name in names):
-        raise UnsupportedError(f"tool {tool.name!r}: this family supports only names that are Python identifiers")
+        raise UnsupportedError(
+            f"tool {short_repr(tool.name)}: this family supports only names that are Python identifiers"
+        )
     made = Grammar()
     made.root = made.reserve()
     entries = []

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from guideway.arguments import short_repr
+from guideway.arguments import short_list, short_repr
 from guideway.caching import cached_property
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Rules
@@ -93,7 +93,9 @@ class ToolCall:
             values = to_jsonable_python(self.arguments, by_alias=True)
             json.dumps(values, allow_nan=False)
         except (PydanticSerializationError, ValueError) as error:
-            raise ValueError(f"the arguments of the call of {self.name!r} have no JSON text: {error}") from error
+            raise ValueError(
+                f"the arguments of the call of {short_repr(self.name)} have no JSON text: {error}"
+            ) from error
         return values
 
 
@@ -181,7 +183,9 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         names = [tool.name for tool in self.tools]
         if len(set(names)) < len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
-            raise InvalidConstraintError(f"tool names must be unique, got {', '.join(map(repr, twice))} more than once")
+            raise InvalidConstraintError(
+                f"tool names must be unique, got {short_list(map(repr, twice))} more than once"
+            )
         self.choice = _chosen(choice, names)
         self.parallel = self.choice not in names if parallel is None else parallel
         if not self.tools and self.choice != "none":
@@ -315,7 +319,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
             are no such tools.
         """
         wrong = [name for name, tool in self._called.items() if not _has_arguments(tool)]
-        return f"the parameters of {', '.join(map(repr, wrong[:5]))}" if wrong else None
+        return f"the parameters of {short_list(map(repr, wrong[:5]))}" if wrong else None
 
     # The parser.
 
@@ -337,7 +341,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
     def _read(self, name: str, arguments: Any, call_id: str) -> ToolCall:
         if name not in self._called:
             raise InvalidTextError(
-                f"tool {name!r} may not be called; callable tools: {', '.join(self._called) or 'none'}"
+                f"tool {short_repr(name)} may not be called; callable tools: {short_list(self._called) or 'none'}"
             )
         arguments, value = _read_arguments(self._called[name], arguments)
         return ToolCall(name, value, call_id, (value, arguments))
@@ -414,5 +418,5 @@ def _family(family: object) -> Family:
             f"{', '.join(FAMILIES)}"
         )
     if family not in FAMILIES:
-        raise InvalidConstraintError(f"unknown family {family!r}; known families: {', '.join(FAMILIES)}")
+        raise InvalidConstraintError(f"unknown family {short_repr(family)}; known families: {', '.join(FAMILIES)}")
     return FAMILIES[family]

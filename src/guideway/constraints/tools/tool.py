@@ -65,7 +65,7 @@ class Tool:
             )
         if function is not None and not callable(function):
             raise InvalidConstraintError(
-                f"the function of the tool {name!r} must be callable, got {short_repr(function)}"
+                f"the function of the tool {short_repr(name)} must be callable, got {short_repr(function)}"
             )
         self.name, self.description, self.function = name, description, function
         self.schema: Mapping[str, Any] | None = parameters if isinstance(parameters, Mapping) else None
@@ -188,7 +188,7 @@ class Tool:
 def named(error: ConstraintError, name: str) -> ConstraintError:
     """Modify an error so that its message begins with the name of the tool, and return it."""
     if error.args and isinstance(error.args[0], str) and not error.args[0].startswith("tool "):
-        error.args = (f"tool {name!r}: {error.args[0]}", *error.args[1:])
+        error.args = (f"tool {short_repr(name)}: {error.args[0]}", *error.args[1:])
     return error
 
 

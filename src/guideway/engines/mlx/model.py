@@ -15,7 +15,7 @@ from mlx.utils import tree_flatten
 from mlx_lm.models.cache import KVCache, make_prompt_cache
 from mlx_lm.utils import hf_repo_to_path, load_model
 
-from guideway.arguments import short_repr
+from guideway.arguments import short_repr, shortened
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
@@ -67,7 +67,7 @@ class MlxEngine:
             _set_device(device)
         kind = getattr(mx, dtype, None) if dtype is not None else None
         if dtype is not None and not isinstance(kind, mx.Dtype):
-            raise EngineError(f"unknown MLX dtype {dtype!r}; use for example float32, bfloat16 or float16")
+            raise EngineError(f"unknown MLX dtype {short_repr(dtype)}; use for example float32, bfloat16 or float16")
         self._model: Any = path
         if self._folder is not None:
             self._model = _loaded(self._folder)
@@ -241,7 +241,9 @@ def folder_of(name: str) -> Path:
     try:
         return Path(hf_repo_to_path(name))
     except Exception as error:  # the exceptions of the Hub client differ between versions
-        raise ModelNotFoundError(f"model {name!r} not found for MLX: {str(error).splitlines()[0]}") from error
+        raise ModelNotFoundError(
+            f"model {short_repr(name)} not found for MLX: {shortened(str(error).splitlines()[0])}"
+        ) from error
 
 
 def _set_device(device: str) -> None:
@@ -249,5 +251,5 @@ def _set_device(device: str) -> None:
     if device not in kinds:
         raise EngineError(f"device must be 'cpu' or 'gpu' for MLX, got {short_repr(device)}")
     if not mx.is_available(kinds[device]):
-        raise EngineError(f"the device {device!r} is not available to MLX on this machine")
+        raise EngineError(f"the device {short_repr(device)} is not available to MLX on this machine")
     mx.set_default_device(mx.Device(kinds[device]))

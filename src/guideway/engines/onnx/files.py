@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from guideway.arguments import shortened
 from guideway.engines.config import digest_of, positive
 from guideway.errors import EngineError, ModelNotFoundError
 
@@ -27,7 +28,7 @@ def find_model(path: Path) -> Path:
     if len(found) == 1:
         return found[0]
     seen = f"found {', '.join(f.name for f in found)}" if found else "no .onnx file found"
-    raise ModelNotFoundError(f"no ONNX model at {path}: expected model.onnx or onnx/model.onnx; {seen}")
+    raise ModelNotFoundError(f"no ONNX model at {shortened(str(path))}: expected model.onnx or onnx/model.onnx; {seen}")
 
 
 def cache_size(name: str, shape: Sequence[int | str | None], axis: int, config: Mapping[str, Any]) -> int:

@@ -12,6 +12,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime.capi import _pybind_state as bound
 
+from guideway.arguments import short_repr
 from guideway.background import processor_count
 from guideway.caching import cached
 from guideway.engines.onnx.files import weight_bytes
@@ -32,7 +33,9 @@ def open_session(file: Path, device: str, threads: int | None) -> Any:
     """
     provider = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}.get(device, device)
     if provider not in (known := onnxruntime.get_available_providers()):
-        raise EngineError(f"ONNX Runtime has no device {device!r} here; available providers: {', '.join(known)}")
+        raise EngineError(
+            f"ONNX Runtime has no device {short_repr(device)} here; available providers: {', '.join(known)}"
+        )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads or (1 if weight_bytes(file) < _SMALL_MODEL_BYTES else processor_count())
     options.inter_op_num_threads = 1

@@ -11,6 +11,7 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from guideway.arguments import short_repr, shortened
 from guideway.errors import EngineError, GuidewayError, ModelNotFoundError
 from guideway.tokenizers import Tokenizer
 
@@ -29,12 +30,14 @@ def load(name: str, dtype: str | None, options: Mapping[str, Any]) -> Any:
     """
     kind = getattr(torch, dtype, None) if dtype is not None else None
     if dtype is not None and not isinstance(kind, torch.dtype):
-        raise EngineError(f"unknown PyTorch dtype {dtype!r}; use for example float32, bfloat16 or float16")
+        raise EngineError(f"unknown PyTorch dtype {short_repr(dtype)}; use for example float32, bfloat16 or float16")
     given: dict[str, Any] = {"dtype": kind or "auto", "local_files_only": _offline(name), **options}
     try:
         return AutoModelForCausalLM.from_pretrained(name, **given)
     except (OSError, ValueError) as error:
-        raise ModelNotFoundError(f"transformers cannot load {name!r}: {str(error).splitlines()[0]}") from error
+        raise ModelNotFoundError(
+            f"transformers cannot load {short_repr(name)}: {shortened(str(error).splitlines()[0])}"
+        ) from error
 
 
 _SHARED = ("revision", "subfolder", "token", "trust_remote_code", "cache_dir", "local_files_only")
@@ -61,7 +64,7 @@ def tokenizer(name: str, eos_ids: Iterable[int] = (), options: Mapping[str, Any]
         raise
     except (OSError, ValueError) as error:
         raise ModelNotFoundError(
-            f"transformers found no tokenizer for {name!r}: {str(error).splitlines()[0]}"
+            f"transformers found no tokenizer for {short_repr(name)}: {shortened(str(error).splitlines()[0])}"
         ) from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from guideway.arguments import short_repr
 from guideway.background import checkpoint
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.scanner import MAX_NESTING, Reader
@@ -74,9 +75,9 @@ class IsoReader(Reader):
             at = self.at
             name = self.match(_NAME) or self.expected("a rule name")
             if name in made:
-                self.fail(f"the rule {name!r} is defined twice", at)
+                self.fail(f"the rule {short_repr(name)} is defined twice", at)
             self._space()
-            self.need("=", f" after the name {name!r}")
+            self.need("=", f" after the name {short_repr(name)}")
             made[name] = Rule(name, self._definitions(), self.place(at))
             self._space()
         return list(made.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from guideway.arguments import short_repr
 from guideway.background import checkpoint
 from guideway.errors import UnsupportedError
 from guideway.frontends.cfg.scanner import Groups, Reader
@@ -43,7 +44,7 @@ class W3cReader(Reader):
                 self.expected("a rule: a name and '::='")
             name = head[1]
             if name in made:
-                self.fail(f"the rule {name!r} is defined twice", at)
+                self.fail(f"the rule {short_repr(name)} is defined twice", at)
             self.at = head.end()
             self._space()
             groups = Groups(self)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from guideway.arguments import short_repr
 from guideway.background import checkpoint
 from guideway.errors import UnsupportedError
 from guideway.frontends.cfg.scanner import Groups, Reader
@@ -89,11 +90,11 @@ class GbnfReader(Reader):
             at = self.at
             name = self._name() or self.expected("a rule name")
             if name in made:
-                self.fail(f"the rule {name!r} is defined twice", at)
+                self.fail(f"the rule {short_repr(name)} is defined twice", at)
             self.match(_SPACE)
             if self.next == "[":
                 self.fail("options of a rule are not supported", self.at, UnsupportedError)
-            self.need("::=", f" after the name {name!r}")
+            self.need("::=", f" after the name {short_repr(name)}")
             self.match(_SPACE_AND_LINES)
             groups = Groups(self)
             while self._element(groups):
@@ -140,7 +141,7 @@ class GbnfReader(Reader):
                 return False
             if name in _MACROS and name not in self._defined and _ARGUMENTS.match(self.text, self.at):
                 hint = "" if "Dispatch" in name else "; for a token, write '<[id]>' or '<name>'"
-                self.fail(f"the function {name!r} of xgrammar is not supported{hint}", at, UnsupportedError)
+                self.fail(f"the function {short_repr(name)} of xgrammar is not supported{hint}", at, UnsupportedError)
             self.mentioned.setdefault(name, at)
             groups.add(Ref(name))
         return True

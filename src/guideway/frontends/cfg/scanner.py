@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from typing import NoReturn
 
+from guideway.arguments import short_repr
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Term
 from guideway.grammar.regular import Chars, Regular, Special, Union, chars
@@ -43,10 +44,10 @@ def special_of(written: str) -> Regular:
         low, high = (0, -1) if ends is None else (int(ends[1]), int(ends[2] or ends[1]))
         if high < low:
             raise ValueError(
-                f"{written!r} is no list of token ids; expected ids and ranges of ids, such as <[7]> or <[3-5,9]>"
+                f"{short_repr(written)} is no list of token ids; expected ids and ranges of ids, such as <[7]> or <[3-5,9]>"
             )
         if high - low + len(found) >= MAX_IDS:
-            raise OverflowError(f"{written!r} has more than {MAX_IDS:,} token ids")
+            raise OverflowError(f"{short_repr(written)} has more than {MAX_IDS:,} token ids")
         found.update(dict.fromkeys(range(low, high + 1)))
     tokens = tuple(map(Special, found))
     return tokens[0] if len(tokens) == 1 else Union(tokens)

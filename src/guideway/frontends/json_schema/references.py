@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
+from guideway.arguments import short_repr
 from guideway.caching import cached
 from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.json_schema.keywords import (
@@ -169,7 +170,7 @@ class Documents:
             return without_vocabularies(base, words) if isinstance(words, dict) else base
         known = ", ".join(dict.fromkeys(dialect.name for dialect in DIALECTS.values()))
         raise UnsupportedError(
-            f"at {shown(at)}: the dialect {name!r} is not supported; supported dialects: {known}", at
+            f"at {shown(at)}: the dialect {short_repr(name)} is not supported; supported dialects: {known}", at
         )
 
     # -- references
@@ -207,7 +208,7 @@ class Documents:
         resource = home if uri is None or uri == home.uri else self.resource(uri)
         if resource is None:
             raise UnsupportedError(
-                f"the reference {reference!r} is to another document, and nothing is fetched; pass that document in resources=",
+                f"the reference {short_repr(reference)} is to another document, and nothing is fetched; pass that document in resources=",
                 place,
             )
         fragment = unquote(fragment)
@@ -215,7 +216,7 @@ class Documents:
             named = resource.anchors.get(fragment)
             if named is None:
                 raise InvalidConstraintError(
-                    f"at {shown(place)}: the reference {reference!r} leads nowhere: there is no anchor {fragment!r}",
+                    f"at {shown(place)}: the reference {short_repr(reference)} leads nowhere: there is no anchor {short_repr(fragment)}",
                     place,
                 )
             return (*named, resource)
@@ -227,15 +228,18 @@ class Documents:
             name = unescape(part)
             found = child(found, name)
             if found is MISSING:
+                searched = short_repr(target or "the document")
                 raise InvalidConstraintError(
-                    f"at {shown(place)}: the reference {reference!r} leads nowhere: {target or 'the document'!r} has no {name!r}",
+                    f"at {shown(place)}: the reference {short_repr(reference)} leads nowhere: {searched} has no"
+                    f" {short_repr(name)}",
                     place,
                 )
             target = pointer(target, name)
             resource = self.owners.get(id(found), resource)
         if not isinstance(found, (dict, bool)):
             raise InvalidConstraintError(
-                f"at {shown(place)}: the reference {reference!r} leads to a value that is not a schema (an object, true or false)",
+                f"at {shown(place)}: the reference {short_repr(reference)} leads to a value that is not a schema (an object,"
+                " true or false)",
                 place,
             )
         return found, target, resource
@@ -272,7 +276,7 @@ def _joined(base: str, reference: str, place: str) -> tuple[str, str]:
         uri, fragment = urldefrag(urljoin(base, reference))
     except ValueError as problem:  # invalid brackets in the host
         raise InvalidConstraintError(
-            f"at {shown(place)}: {reference!r} is not a URI reference: {problem}", place
+            f"at {shown(place)}: {short_repr(reference)} is not a URI reference: {problem}", place
         ) from None
     return uri, fragment
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from guideway.arguments import short_repr
 from guideway.errors import InvalidTextError, UnsatisfiableError
 from guideway.grammar.nodes import Alternative, Array, Grammar
 from guideway.grammar.recognizer import END, byte_automaton
@@ -129,7 +130,9 @@ class Validator:
 def _invalid(text: str, at: int, what: str) -> InvalidTextError:
     place = _pointer_at(text, at)
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-    return InvalidTextError(f"at {place!r}, line {line}, column {column}: {what}", place=place, text=text)
+    return InvalidTextError(
+        f"at {short_repr(place, 400)}, line {line}, column {column}: {what}", place=place, text=text
+    )
 
 
 def _marking_duplicates(grammar: Grammar) -> Grammar:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from guideway.arguments import short_repr
 from guideway.caching import cached
 from guideway.errors import InvalidConstraintError
 from guideway.frontends.json_schema.schema_copy import copied
@@ -61,7 +62,8 @@ def options_of(name: str, place: str = "") -> dict[str, bool]:
     for option in name.removeprefix(NAME).removeprefix(":").split(","):
         if option not in OPTIONS and (option or name != NAME):
             raise InvalidConstraintError(
-                f"the format {name!r} has the option {option!r}; known are {', '.join(OPTIONS)}", place
+                f"the format {short_repr(name)} has the option {short_repr(option)}; known are {', '.join(OPTIONS)}",
+                place,
             )
         if option:
             made[OPTIONS[option]] = option != "any-boundary"

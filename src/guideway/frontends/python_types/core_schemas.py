@@ -11,6 +11,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+from guideway.arguments import short_repr
 from guideway.errors import UnsupportedError
 from guideway.frontends.python_types.probes import is_encoded_str, length_bound
 from guideway.jsontext.pointer import pointer
@@ -171,7 +172,7 @@ def check_shared(schema: Any) -> None:
     for ref, found in _occurrences(schema).items():
         if (option := _changing(found)) is not None:
             raise UnsupportedError(
-                f"the type {ref.partition(':')[0]!r}, which is recursive or occurs several times, is not supported "
+                f"the type {short_repr(ref.partition(':')[0])}, which is recursive or occurs several times, is not supported "
                 f"where a model has {option}; use a class with its own configuration, such as a BaseModel, in its place"
             )
 

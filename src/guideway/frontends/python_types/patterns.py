@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from guideway.arguments import short_repr
 from guideway.errors import UnsupportedError
 
 __all__ = ["ecma_pattern"]
@@ -85,7 +86,7 @@ class _Translation:
         self.made = [f"(?{kept})"] if kept else []
 
     def refuse(self, what: str) -> None:
-        raise UnsupportedError(f"{what} is not supported in the pattern {self.pattern!r}")
+        raise UnsupportedError(f"{what} is not supported in the pattern {short_repr(self.pattern)}")
 
     def run(self) -> str:
         """Return the translated pattern."""
@@ -116,7 +117,7 @@ class _Translation:
     def in_class(self, piece: str, after: str, negated: bool) -> None:
         if piece[0] == "[" or (piece in ("&", "-", "~") and piece == after):
             raise UnsupportedError(
-                f"set operations in character classes are not supported in the pattern {self.pattern!r}"
+                f"set operations in character classes are not supported in the pattern {short_repr(self.pattern)}"
             )
         if piece[0] == "\\" and piece[1:] in ("d", "D", "s", "S", "w", "W"):
             table = self.classes.many if negated != self.negative[-1] else self.classes.few

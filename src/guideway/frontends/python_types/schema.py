@@ -543,7 +543,7 @@ def _check_keys(fields: Iterable[tuple[str, Any]]) -> None:
         paths = [path for path in alias if isinstance(path, list) and len(path) == 1] if isinstance(alias, list) else []
         key = paths[0][0] if paths else alias if isinstance(alias, str) else name
         if key in known:
-            raise UnsupportedError(f"two fields that are read from the key {key!r} are not supported")
+            raise UnsupportedError(f"two fields that are read from the key {short_repr(key)} are not supported")
         known.add(key)
 
 
@@ -551,7 +551,9 @@ def _string(made: dict[str, Any], schema: Any, python: bool) -> dict[str, Any]:
     """Return the schema of a str. `python`: whether Pydantic uses Python's `re` for patterns, as for compiled ones."""
     pattern = schema.get("pattern")
     if isinstance(pattern, re.Pattern) and pattern.flags & ~int(re.UNICODE):
-        raise UnsupportedError(f"a compiled pattern with flags is not supported: {pattern!r}; write the flags inline")
+        raise UnsupportedError(
+            f"a compiled pattern with flags is not supported: {short_repr(pattern)}; write the flags inline"
+        )
     if "pattern" in made:
         made["pattern"] = ecma_pattern(made["pattern"], python=python or isinstance(pattern, re.Pattern))
     more = [{"pattern": STRIPPED}] if schema.get("strip_whitespace") else []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
+from guideway.arguments import short_repr
 from guideway.frontends.regex import character_ranges as tables
 from guideway.frontends.regex.character_ranges import Ranges
 from guideway.frontends.regex.scanner import Scanner
@@ -122,7 +123,7 @@ def _named(scanner: Scanner, start: int) -> int:
     try:
         return ord(unicodedata.lookup(name))
     except (KeyError, TypeError):
-        scanner.invalid(f"unknown character name {name!r}", start)
+        scanner.invalid(f"unknown character name {short_repr(name)}", start)
 
 
 def _octal(scanner: Scanner, first: str, start: int, in_class: bool) -> int:
@@ -176,7 +177,7 @@ def _property(scanner: Scanner, char: str, start: int) -> Item:
     ranges = property_ranges(name)
     if ranges is None:
         scanner.invalid(
-            f"unknown Unicode property {name!r}; expected for example \\p{{L}} or \\p{{Script=Greek}}", start
+            f"unknown Unicode property {short_repr(name)}; expected for example \\p{{L}} or \\p{{Script=Greek}}", start
         )
     return Item(ranges if char == "p" else tables.invert(ranges), "")
 

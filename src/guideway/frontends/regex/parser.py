@@ -328,7 +328,7 @@ class _Parser:
             self._scanner.invalid(f"a group name must be an identifier, got {short_repr(name)}", at)
         used = [self.names] if self._scanner.dialect == "python" else [group.names for group in self._stack]
         if any(name in names for names in used):  # in ECMA-262, alternatives may have groups of the same name
-            self._scanner.invalid(f"the group name {name!r} is used twice", at)
+            self._scanner.invalid(f"the group name {short_repr(name)} is used twice", at)
         self.names.add(name)
         self._stack[-1].names.add(name)
         self._name = name

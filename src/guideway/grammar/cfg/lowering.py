@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from guideway.arguments import short_list, short_repr
 from guideway.errors import InvalidConstraintError, UnsatisfiableError, UnsupportedError
 from guideway.grammar.cfg.epsilon import nullable_variables, without_empty
 from guideway.grammar.cfg.expressions import Expressions, is_never
@@ -63,7 +64,7 @@ def lower(rules: list[Rule], start: str) -> Lowered:
     numbers: dict[str, int] = {}
     for number, rule in enumerate(rules):
         if rule.name in numbers:
-            raise InvalidConstraintError(f"the rule {rule.name!r} is defined twice", rule.place)
+            raise InvalidConstraintError(f"the rule {short_repr(rule.name)} is defined twice", rule.place)
         numbers[rule.name] = number
     made = flatten(rules, numbers)
     root = numbers[start]
@@ -80,7 +81,7 @@ def lower(rules: list[Rule], start: str) -> Lowered:
     )
     if lowering.is_never(root):
         raise UnsatisfiableError(
-            f"the grammar derives no finite text: these rules recurse without end: {', '.join(unproductive)}",
+            f"the grammar derives no finite text: these rules recurse without end: {short_list(unproductive)}",
             rules[root].place,
         )
     return Lowered(lowering.grammar(), unreachable, unproductive)

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from guideway.arguments import short_repr
+from guideway.arguments import short_list, short_repr
 from guideway.caching import cached
 from guideway.constraints import Choice, Gbnf, JsonSchema, Lark, Regex, from_wire
 from guideway.errors import GuidewayError, InvalidConstraintError, LimitExceededError
@@ -47,7 +47,7 @@ def requested(kind: str, spec: object) -> object:
             raise InvalidConstraintError("json_object must be true or absent")
         return _read(kind, "")
     if kind in ("regex", "grammar"):
-        raise InvalidConstraintError(f"the value of {kind!r} must be a str, got {type(spec).__name__}")
+        raise InvalidConstraintError(f"the value of {short_repr(kind)} must be a str, got {type(spec).__name__}")
     return requested(kind, json.dumps(spec)) if kind in ("choice", "structural_tag") else spec
 
 
@@ -70,7 +70,7 @@ def _read(kind: str, spec: str) -> object:
         return Gbnf(spec) if "::=" in spec else Lark(spec)
     if kind == "structural_tag":
         return structural_tag(_parsed(spec, "the structural tag", unique=True))
-    raise InvalidConstraintError(f"unknown kind of constraint {kind!r}; known kinds: {', '.join(KINDS)}")
+    raise InvalidConstraintError(f"unknown kind of constraint {short_repr(kind)}; known kinds: {', '.join(KINDS)}")
 
 
 _known = cached(256, characters=4 << 20, size=lambda _, spec: len(spec))(_read)
@@ -97,7 +97,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise InvalidConstraintError(
-            f"the key {twice!r} is repeated in an object with the keys {', '.join(map(repr, made))}"
+            f"the key {short_repr(twice)} is repeated in an object with the keys {short_list(map(repr, made))}"
         )
     return made
 

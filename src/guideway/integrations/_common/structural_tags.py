@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from guideway.arguments import short_repr
+from guideway.arguments import short_list, short_repr
 from guideway.constraints import Gbnf, JsonSchema, Lark, Regex, SpecialToken
 from guideway.constraints.base import Constraint, Literal, either_of, one_after_the_other
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
@@ -46,7 +46,7 @@ def structural_tag(spec: object) -> Constraint[Any]:
     if spec.get("type", "structural_tag") != "structural_tag":
         _refuse(f'the type of a structural tag must be "structural_tag", got {short_repr(spec["type"])}', "/type")
     if unknown := [name for name in spec if name not in _OUTER]:
-        _refuse(f"unknown field {unknown[0]!r}; known fields: {', '.join(_OUTER)}", "")
+        _refuse(f"unknown field {short_repr(unknown[0])}; known fields: {', '.join(_OUTER)}", "")
     given = {name: value for name, value in spec.items() if value is not None and name != "type"}
     if given.keys() == {"format"}:
         return _format(given["format"], _Place("/format"))
@@ -177,7 +177,7 @@ def _fields(spec: Any, known: Fields, at: _Place) -> dict[str, Any]:
         _refuse(f"expected an object, got {short_repr(spec, 50)}", at.pointer)
     unknown = [name for name in spec if name not in known]
     if unknown:
-        _refuse(f"unknown field {unknown[0]!r}; known fields: {', '.join(known)}", at.pointer)
+        _refuse(f"unknown field {short_repr(unknown[0])}; known fields: {', '.join(known)}", at.pointer)
     made = {}
     for name, (check, default) in known.items():
         if name not in spec and default is _REQUIRED:
@@ -310,13 +310,13 @@ def _triggered(spec: dict[str, Any], at: _Place) -> Constraint[Any]:
         found = [trigger for trigger in spec["triggers"] if begin.startswith(trigger)]
         if len(found) != 1:
             _refuse(
-                f"exactly one trigger must be a prefix of {begin!r}, got {', '.join(map(repr, found)) or 'none'}",
+                f"exactly one trigger must be a prefix of {short_repr(begin)}, got {short_list(map(repr, found)) or 'none'}",
                 tag.at.at("begin").pointer,
             )
         branches[found[0]].append(one_after_the_other((Literal(begin[len(found[0]) :]), tag.rest)))
     for index, trigger in enumerate(spec["triggers"]):
         if not branches[trigger]:
-            _refuse(f"no tag begins with the trigger {trigger!r}", at.at("triggers", index).pointer)
+            _refuse(f"no tag begins with the trigger {short_repr(trigger)}", at.at("triggers", index).pointer)
     excludes = (*spec["excludes"], *at.ends)
     first = either_of(tuple(tag.whole() for tag in tags))
     if spec["at_least_one"] and spec["stop_after_first"]:
@@ -349,10 +349,16 @@ def _dispatched(
     for trigger in branches:
         for other in branches:
             if trigger != other and trigger in other:
-                _refuse(f"{trigger!r} is contained in {other!r}, which therefore never matches", at.pointer)
+                _refuse(
+                    f"{short_repr(trigger)} is contained in {short_repr(other)}, which therefore never matches",
+                    at.pointer,
+                )
         for one in out:
             if one in trigger:
-                _refuse(f"{trigger!r} contains the excluded text {one!r}, and therefore never matches", at.pointer)
+                _refuse(
+                    f"{short_repr(trigger)} contains the excluded text {short_repr(one)}, and therefore never matches",
+                    at.pointer,
+                )
     parts = tuple(
         one_after_the_other((_up_to(trigger, branches, out), either_of(tuple(options))))
         for trigger, options in branches.items()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import unquote, unquote_plus, urlsplit
 
+from guideway.arguments import short_repr
 from guideway.errors import (
     AuthenticationError,
     ConnectionLostError,
@@ -302,7 +303,7 @@ class Adapter(ABC):
             return AuthenticationError(f"{provider} refused the key or its rights: {message}", **options)
         if status == 404:
             return RemoteNotFoundError(
-                f"{provider} has no model {self.model!r}, or the URL is wrong: {message}", **options
+                f"{provider} has no model {short_repr(self.model)}, or the URL is wrong: {message}", **options
             )
         if status == 429:
             return RateLimitError(f"{provider} limits the rate: {message}", retryable=True, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from guideway.arguments import short_repr
 from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
 from guideway.frontends.cfg.lark.contextual_lexer import Conflict, Split, Terminal, contextual_rules
 from guideway.frontends.cfg.lark.definitions import Terminals, names_of, reached
@@ -44,7 +45,7 @@ def split_by_context(
         if name in needed:
             at = reader.mentioned.get(name, 0)
             reader.fail(
-                f"lexer='contextual' does not support parts, because they are not terminals of Lark: {name!r}",
+                f"lexer='contextual' does not support parts, because they are not terminals of Lark: {short_repr(name)}",
                 at,
                 UnsupportedError,
             )

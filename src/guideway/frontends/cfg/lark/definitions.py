@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from guideway.arguments import short_repr, shortened
 from guideway.background import checkpoint
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
 from guideway.frontends.cfg.lark.statements import Definition, LarkReader
@@ -49,7 +50,9 @@ class Terminals:
         for component in strongly_connected_components(range(len(names)), callees):
             one = self._defined[names[component[0]]]
             if len(component) > 1 or component[0] in callees(component[0]):
-                reader.fail(f"the terminal {names[component[0]]!r} is recursive; only rules may be recursive", one.at)
+                reader.fail(
+                    f"the terminal {short_repr(names[component[0]])} is recursive; only rules may be recursive", one.at
+                )
             self._patterns[names[component[0]]] = self._pattern(one)
 
     @property
@@ -80,13 +83,13 @@ class Terminals:
                 self._languages[name] = language_of(self._patterns[name].pattern)
             except TerminalError as error:
                 kind = InvalidConstraintError if error.kind is ConstraintError else error.kind
-                self._reader.fail(f"terminal {name}: {error}", at, kind)
+                self._reader.fail(f"terminal {shortened(name)}: {error}", at, kind)
             except ConstraintError as error:
                 self._fail(name, error, at)
         return self._languages[name]
 
     def _fail(self, name: str, error: ConstraintError, at: int) -> NoReturn:
-        self._reader.fail(f"terminal {name}: {str(error).splitlines()[0].rstrip(':')}", at, type(error))
+        self._reader.fail(f"terminal {shortened(name)}: {str(error).splitlines()[0].rstrip(':')}", at, type(error))
 
     def written(self, name: str) -> Written:
         """Return the resolved pattern of a terminal."""
@@ -118,7 +121,9 @@ class Terminals:
                 if name not in self._patterns:
                     what = "the rule" if name in self._reader.rules else "the undefined name"
                     what = "the special token" if name in self._reader.special else what
-                    self._reader.fail(f"a terminal may refer only to terminals, got {what} {name!r}", definition.at)
+                    self._reader.fail(
+                        f"a terminal may refer only to terminals, got {what} {short_repr(name)}", definition.at
+                    )
                 return self._patterns[name]
             case Concatenation():
                 return joined(parts)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from guideway.arguments import short_repr
 from guideway.background import checkpoint
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.lark.common import COMMON, LENGTHS
@@ -154,7 +155,9 @@ class LarkReader:
             parameters, body = self._templates[template]
             here = self._tokens[body].at
             if len(parameters) != len(arguments):
-                self._stop(f"template {template!r} needs {len(parameters)} arguments, got {len(arguments)}", here)
+                self._stop(
+                    f"template {short_repr(template)} needs {len(parameters)} arguments, got {len(arguments)}", here
+                )
             self._bound = dict(zip(parameters, arguments, strict=True))
             self._position = body
             self.rules[name] = Definition(self._expansions(), here)
@@ -229,7 +232,8 @@ class LarkReader:
                 known = {"%ignore": self._ignore, "%import": self._import, "%declare": self._declare}
                 if token.text not in known:
                     self._stop(
-                        f"unknown directive {token.text!r}; known: {', '.join(known)}, %override, %extend", token.at
+                        f"unknown directive {short_repr(token.text)}; known: {', '.join(known)}, %override, %extend",
+                        token.at,
                     )
                 known[token.text]()
         else:
@@ -255,9 +259,9 @@ class LarkReader:
         self._take(":")
         known = token.text in where or token.text in self.patterns or self.template(token.text) is not None
         if how == "new" and known:
-            self._stop(f"{token.text!r} is defined twice", token.at)
+            self._stop(f"{short_repr(token.text)} is defined twice", token.at)
         if how != "new" and not known:
-            self._stop(f"cannot {how} {token.text!r}, which is not defined", token.at)
+            self._stop(f"cannot {how} {short_repr(token.text)}, which is not defined", token.at)
         if template:
             self._templates[token.text] = (parameters, self._position)
             while self._now.kind not in ("line", "end"):
@@ -314,9 +318,9 @@ class LarkReader:
             self._take(")")
         for name, new in names:
             if name not in COMMON:
-                self._stop(f"'common' has no {name!r}; it has {', '.join(COMMON)}", at)
+                self._stop(f"'common' has no {short_repr(name)}; it has {', '.join(COMMON)}", at)
             if new in self.patterns or new in self.terminals:
-                self._stop(f"{new!r} is defined twice", at)
+                self._stop(f"{short_repr(new)} is defined twice", at)
             self.patterns[new] = Written(COMMON[name], length=LENGTHS[name])
             self.common.add(new)
 
@@ -350,7 +354,7 @@ class LarkReader:
 
     def _close(self, groups: Groups, token: _LarkToken) -> None:
         if groups.inside != token.text:
-            self._stop(f"{token.text!r} has no matching opening bracket", token.at)
+            self._stop(f"{short_repr(token.text)} has no matching opening bracket", token.at)
         self._position += 1
         groups.add(groups.close())
         if token.text == "]":
@@ -399,7 +403,7 @@ class LarkReader:
         if token.text in self._bound:
             if self._now.text == "{":
                 self._stop(
-                    f"a parameter is not supported as a template: {token.text!r}; write the template itself",
+                    f"a parameter is not supported as a template: {short_repr(token.text)}; write the template itself",
                     token.at,
                     UnsupportedError,
                 )
@@ -407,7 +411,7 @@ class LarkReader:
         if self._now.text == "{":
             return self._use(token, depth)
         if token.text in self._templates:
-            message = f"{token.text!r} is a template; pass its arguments in braces"
+            message = f"{short_repr(token.text)} is a template; pass its arguments in braces"
             if depth:
                 self._stop(f"{message} (templates as arguments are not supported)", token.at, UnsupportedError)
             self._stop(message, token.at)
@@ -421,7 +425,7 @@ class LarkReader:
 
     def _use(self, token: _LarkToken, depth: int) -> Term:
         if token.text not in self._templates:
-            self._stop(f"the template {token.text!r} is not defined", token.at)
+            self._stop(f"the template {short_repr(token.text)} is not defined", token.at)
         if depth > _MAX_ARGUMENTS:
             self._stop(f"template arguments may be nested at most {_MAX_ARGUMENTS} deep", token.at, LimitExceededError)
         self._take("{")
