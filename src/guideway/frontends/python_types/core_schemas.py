@@ -34,8 +34,11 @@ OF_STRINGS: Mapping[str, Any] = MappingProxyType(
 _EXTRA = "extra_fields_behavior"
 """The option of a configuration that says whether other keys than those of the fields are allowed."""
 
+_BY_ALIAS = "validate_by_alias"
+"""The option of a configuration that says whether fields with an alias are read from it, and not from their names."""
+
 _Config: TypeAlias = "tuple[tuple[str, Any], ...]"
-"""The values of `_EXTRA` and the options in `OF_STRINGS`, with their names."""
+"""The values of `_EXTRA`, `_BY_ALIAS` and the options in `OF_STRINGS`, with their names."""
 
 _NOT_FROM_VALUES = frozenset(
     {"bytes", "counter", "date", "datetime", "decimal", "deque", "fraction", "frozendict", "frozenset", "ordered-dict"}
@@ -184,8 +187,8 @@ class _Occurrence(NamedTuple):
     """The core schema."""
     configs: set[_Config]
     """The configurations that it can be read with."""
-    generators: frozenset[int] = frozenset()
-    """The `id` of the function that makes the aliases in the model around a reference, if there is one."""
+    generators: Mapping[int, Any] = MappingProxyType({})
+    """For a reference, by their `id`: the functions that make the aliases in the classes around it; None: no function."""
 
 
 def _changing(found: list[_Occurrence]) -> str | None:
@@ -209,7 +212,14 @@ def _changing(found: list[_Occurrence]) -> str | None:
     keys = _keys(first)
     if any(_keys(one.schema) != keys for one in found if one.schema is not first):
         return "alias_generator"
-    return "alias_generator" if len(frozenset().union(*(one.generators for one in found))) > 1 else None
+    generators = {key: made for one in found for key, made in one.generators.items()}
+    if len(generators) > 1:
+        made = [_keys_with(first, one) for one in generators.values()]
+        if made[0] is None or any(one != made[0] for one in made):
+            return "alias_generator"
+    if len({one[_BY_ALIAS] for one in configs}) > 1 and any(name != key for name, key in keys):
+        return _BY_ALIAS
+    return None
 
 
 def _occurrences(schema: Any) -> dict[str, list[_Occurrence]]:
@@ -219,11 +229,21 @@ def _occurrences(schema: Any) -> dict[str, list[_Occurrence]]:
     """
     definitions = _definitions(schema)
     inside, classes, places = _references(schema, definitions)
+    inheriting = {name for name, one in classes.items() if _inherits(one)}
+    closed = classes.keys() - inheriting
     default = _config_of({})
-    # `used`: the configurations of all classes that contain a definition; `around`: of the innermost ones.
+    # `used`: the configurations of all classes that contain a definition; `around`: of the innermost ones. A class that
+    # inherits its configuration can have that of each innermost class around it, beside that in its core schema.
     used: dict[Any, set[_Config]] = {None: {default}, **{ref: {default} for ref in definitions}}
     around: dict[Any, set[_Config]] = {None: {default}, **{ref: set() for ref in definitions}}
     by_config: dict[_Config, set[Any]] = {}
+
+    def directly(names: set[Any]) -> set[Any]:
+        """Return the definitions and the inheriting classes that these classes contain, but not in another class."""
+        begin = set().union(*(inside[name] for name in names)) - closed
+        reached = _reached(begin, lambda name: inside.get(name, set()) - closed)
+        return reached & (definitions.keys() | inheriting)
+
     for name, one in classes.items():
         config = _config_of(one.get("config") or {})
         used[name] = around[name] = {config}
@@ -231,9 +251,9 @@ def _occurrences(schema: Any) -> dict[str, list[_Occurrence]]:
     for config, names in by_config.items():
         for ref in _reached(names, lambda name: inside.get(name, set())) & definitions.keys():
             used[ref].add(config)
-        begin = set().union(*(inside[name] for name in names)) - classes.keys()
-        for ref in _reached(begin, lambda name: inside.get(name, set()) - classes.keys()) & definitions.keys():
+        for ref in directly(names):
             around[ref].add(config)
+    generators = _generators({name: classes[name] for name in closed}, directly)
     found: dict[str, list[_Occurrence]] = {}
     for one, owner in places:
         if one["type"] != "definition-ref":
@@ -242,8 +262,8 @@ def _occurrences(schema: Any) -> dict[str, list[_Occurrence]]:
             found.setdefault(one["ref"], []).append(_Occurrence(one, configs))
         elif (definition := definitions.get(one["schema_ref"])) is not None and _inherits(definition):
             # A model that was finished before can have had another definition, which Pydantic then still uses.
-            generators = _generators(classes[owner]) if owner in classes else frozenset()
-            found.setdefault(one["schema_ref"], []).append(_Occurrence(definition, around[owner], generators))
+            made = generators.get(owner, {})
+            found.setdefault(one["schema_ref"], []).append(_Occurrence(definition, around[owner], made))
     return found
 
 
@@ -260,7 +280,7 @@ def _has_config(cls: Any) -> bool:
 
 def _config_of(config: Mapping[str, Any]) -> _Config:
     """Return the options of a configuration that say which strings and which keys are allowed."""
-    default = {**OF_STRINGS, _EXTRA: "ignore"}
+    default = {**OF_STRINGS, _EXTRA: "ignore", _BY_ALIAS: True}
     return tuple((name, value if config.get(name) is None else config[name]) for name, value in default.items())
 
 
@@ -272,11 +292,49 @@ def _keys(schema: Any) -> list[tuple[Any, ...]]:
     return [(name, field.get("validation_alias") or name) for name, field in listed]
 
 
-def _generators(schema: Any) -> frozenset[int]:
-    """Return the `id` of the function that makes the aliases of the fields of a class, if it is a model."""
-    if schema["type"] != "model":
-        return frozenset()
-    return frozenset({id(getattr(schema["cls"], "model_config", {}).get("alias_generator"))})
+def _keys_with(schema: Any, generator: Any) -> list[tuple[Any, ...]] | None:
+    """Return `_keys` in a model with this function that makes aliases. None: Pydantic cannot read the class alone."""
+    from pydantic import ConfigDict, create_model
+
+    cls = _class_in(schema).get("cls")
+    try:
+        model = create_model("Around", __config__=ConfigDict(alias_generator=generator), field=(cls, ...))
+        whole = model.__pydantic_core_schema__
+    except Exception:  # of Pydantic or of the function, or the class refers to local names
+        return None
+    of_class = (one for one in _parts(whole, frozenset()) if one["type"] in ("typed-dict", "dataclass"))
+    one = next((one for one in of_class if one.get("cls") is cls), None)
+    return None if one is None else _keys(one)
+
+
+def _generators(classes: Mapping[Any, Any], directly: Callable[[set[Any]], set[Any]]) -> dict[Any, dict[int, Any]]:
+    """Return the functions that make aliases, by their `id`, in each class, and around definitions and other classes.
+
+    None in place of a function: the names are used.
+
+    Args:
+        classes: The classes that have their own configuration.
+        directly: A function that returns what such classes contain, but not in another one.
+    """
+    found: dict[Any, dict[int, Any]] = {}
+    users: dict[int, set[Any]] = {id(None): {None}}
+    made: dict[int, Any] = {id(None): None}
+    for name, one in classes.items():
+        generator = _config_in(one["cls"]).get("alias_generator")
+        made[id(generator)] = generator
+        users.setdefault(id(generator), set()).add(name)
+    for key, names in users.items():
+        for name in names | directly(names):
+            found.setdefault(name, {})[key] = made[key]
+    return found
+
+
+def _config_in(cls: Any) -> Mapping[str, Any]:
+    """Return the configuration of a class of Pydantic, or of a TypedDict or a dataclass."""
+    for name in ("model_config", "__pydantic_config__"):
+        if (found := getattr(cls, name, None)) is not None:
+            return dict(found)
+    return next(filter(None, map(_config_in, getattr(cls, "__orig_bases__", ()))), {})
 
 
 def _class_in(schema: Any) -> Any:

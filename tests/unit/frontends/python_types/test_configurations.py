@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
 from pydantic import (
+    AliasGenerator,
     Base64Str,
     Base64UrlStr,
     BaseModel,
@@ -34,6 +35,7 @@ from pydantic import (
     WrapValidator,
     create_model,
 )
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pydantic.types import PaymentCardNumber
 from typing_extensions import TypeAliasType, TypedDict
 
@@ -346,6 +348,86 @@ def test_classes_whose_texts_the_options_of_the_model_do_not_change(
     inside, other = model("In", dict.fromkeys(inner, shared), **config), model("Other", dict.fromkeys(inner, shared))
     check_drawn(model("Out", {"x": other, "i": inside}))
     check_drawn(model("Out", {"i": inside, "x": other}))
+
+
+def upper(name: str) -> str:
+    return name.upper()
+
+
+def lower_later(name: str) -> str:
+    return name if name == name.lower() else name.upper()
+
+
+@pytest.mark.parametrize("kind", ["TypedDict", "dataclass"])
+@pytest.mark.parametrize("inner", ["q", "qr"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (str.upper, upper),
+        (upper, AliasGenerator(validation_alias=str.upper)),
+        (AliasGenerator(alias=upper), AliasGenerator(alias=str.upper)),
+        (str.lower, None),
+        (lower_later, None),
+    ],
+    ids=["functions", "validation_alias", "objects", "names", "some names"],
+)
+def test_functions_that_make_equal_aliases(first: Any, second: Any, inner: str, kind: str) -> None:
+    shared = shared_type(kind, str)
+    parts = [
+        model(name, dict.fromkeys(inner, shared), alias_generator=one) for name, one in (("A", first), ("B", second))
+    ]
+    for fields in ("ab", "ba"):
+        whole = model("Out", dict(zip(fields, parts, strict=True)))
+        check_drawn(whole)
+
+
+@pytest.mark.parametrize("kind", ["TypedDict", "dataclass"])
+@pytest.mark.parametrize("generator", [str.upper, AliasGenerator(alias=str.upper)], ids=["function", "object"])
+def test_aliases_that_are_not_made_by_a_function(generator: Any, kind: str) -> None:
+    shared = shared_type(kind, Annotated[str, Field(alias="key")])
+    parts = {"a": model("A", {"q": shared, "r": shared}, alias_generator=generator)}
+    check_drawn(model("Out", {**parts, "b": model("B", {"q": shared, "r": shared})}))
+
+
+@pytest.mark.parametrize("kind", ["TypedDict", "dataclass"])
+def test_different_aliases_around_a_class(kind: str) -> None:
+    shared = shared_type(kind, str)
+    upper_dataclass = pydantic_dataclass(config=ConfigDict(alias_generator=upper))(
+        dataclasses.make_dataclass("A", [("q", shared), ("r", shared)])
+    )
+    upper_model = model("A", {"q": shared, "r": shared}, alias_generator=upper)
+    other = model("B", {"q": shared, "r": shared})
+    for whole in (model("Out", {"a": upper_dataclass, "b": other}), tuple[upper_model, shared, shared]):  # type: ignore[valid-type]  # made here
+        with pytest.raises(UnsupportedError, match="a model has alias_generator;"):
+            PythonType(whole)
+
+
+@pytest.mark.parametrize("kind", ["TypedDict", "dataclass"])
+@pytest.mark.parametrize("config", [{"alias_generator": str.upper}, {"str_max_length": 2}, {"extra": "allow"}], ids=str)
+def test_different_configurations_around_a_class_that_contains_another(config: dict[str, Any], kind: str) -> None:
+    inner = shared_type(kind, str)
+    outer = TypedDict("Outer", {"T": inner, "S": inner}) if kind == "TypedDict" else None
+    outer = outer or dataclasses.make_dataclass("Outer", [("T", inner), ("S", inner)])
+    configured = model("A", {"Q": outer, "R": outer}, **config)
+    other = model("B", {"Q": outer, "R": outer}, extra="forbid")
+    for fields in ({"a": configured, "b": other}, {"b": other, "a": configured}):
+        with pytest.raises(UnsupportedError, match=f"a model has {next(iter(config))};"):
+            PythonType(model("Out", fields))
+    check_drawn(model("Out", {"a": configured, "b": model("C", {"Q": outer, "R": outer}, **config)}))
+
+
+@pytest.mark.parametrize("kind", ["TypedDict", "dataclass"])
+@pytest.mark.parametrize("alias", ["key", None])
+def test_a_class_that_models_read_by_alias_and_by_name(alias: str | None, kind: str) -> None:
+    shared = shared_type(kind, Annotated[str, Field(alias=alias)])
+    by_name = model("A", {"q": shared}, validate_by_alias=False, validate_by_name=True)
+    whole = model("Out", {"a": by_name, "b": shared})
+    check_drawn(by_name)
+    if alias is None:
+        check_drawn(whole)
+    else:
+        with pytest.raises(UnsupportedError, match="a model has validate_by_alias;"):
+            PythonType(whole)
 
 
 @pytest.mark.parametrize("kind", ["TypedDict", "dataclass"])
