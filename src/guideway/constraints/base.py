@@ -47,7 +47,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
     - `a | b`: alternation. The value is that of the first operand whose `parse` accepts the text.
     - `a + b`: concatenation. The value is the text.
     - `a & b`: intersection, for regular constraints only. The value is the text.
-    - `~a`: complement, for regular constraints only. The value is the text.
+    - `~a`: complement, for regular constraints without tokens given by ids only. The value is the text.
 
     `repeat` and its short forms (`optional`, `exactly`, `at_least`, `at_most`, `between`) and `capture` work for every
     constraint.

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from guideway.background import checkpoint
+from guideway.errors import UnsupportedError
 from guideway.grammar.values import value
 
 __all__ = [
@@ -234,13 +235,23 @@ def with_leaves(root: Regular, change: Callable[[Regular], Regular]) -> Regular:
     return made[id(root)]
 
 
-def as_text(root: Regular) -> Regular:
-    """Return an expression in which the names of special tokens are text. Special tokens given by ids match nothing."""
+def as_text(root: Regular, place: str | None = None) -> Regular:
+    """Return an expression in which the names of special tokens are text, for a complement.
+
+    Raises `UnsupportedError` for a special token given by its id: only the vocabulary knows its name. `place`: the
+    position that the error names.
+    """
 
     def text(one: Regular) -> Regular:
         if not isinstance(one, Special):
             return one
-        return Literals((one.name,)) if isinstance(one.name, str) else NEVER
+        if isinstance(one.name, int):
+            raise UnsupportedError(
+                f"the token with the id {one.name} cannot be excluded, because the text of its name is not known here; "
+                "write the name of the token in the grammar in place of its id",
+                place,
+            )
+        return Literals((one.name,))
 
     return with_leaves(root, text) if any(isinstance(one, Special) for one in distinct(root)) else root
 

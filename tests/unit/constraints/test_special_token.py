@@ -192,6 +192,16 @@ def test_a_complement_excludes_the_text_of_the_name() -> None:
     assert not takes(twice, table, "<a>")
 
 
+def test_a_token_given_by_its_id_cannot_be_excluded() -> None:
+    ids = gw.Gbnf('root ::= "b" | <[3]>')
+    for excluding in (lambda: ~ids, lambda: ~(ids + "a"), lambda: ~(ids & "b"), lambda: gw.Regex("a") & ~ids):
+        with pytest.raises(gw.errors.UnsupportedError, match="token with the id 3 cannot be excluded"):
+            excluding()
+    with pytest.raises(gw.errors.UnsupportedError, match="token with the id 3 cannot be excluded") as refused:
+        gw.Ebnf("root ::= [a-z] - ids", parts={"ids": ids})
+    assert refused.value.place == "line 1, column 16:\nroot ::= [a-z] - ids\n               ^"
+
+
 def test_tokens_by_number() -> None:
     table = vocabulary()
     number = table.special_tokens["[C]"]

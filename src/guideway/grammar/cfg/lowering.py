@@ -185,8 +185,10 @@ class _Lowering:
         part, without = self._known(made.part), self._known(made.without)
         if part is not None and without is not None:
             is_empty = self._is_empty_text(without)
-            others = self._expressions.some(part) if is_empty else Intersection((part, Complement(as_text(without))))
-            self._regular[variable] = others
+            if is_empty:
+                self._regular[variable] = self._expressions.some(part)
+            else:
+                self._regular[variable] = Intersection((part, Complement(as_text(without, made.place))))
         return variable in self._regular
 
     def _is_empty_text(self, expression: Regular) -> bool:
