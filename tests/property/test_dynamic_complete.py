@@ -6,6 +6,7 @@ import itertools
 import random
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import lark
 import numpy as np
@@ -166,3 +167,62 @@ def test_random_grammars() -> None:
 def test_many_random_grammars(part: int) -> None:
     start = 10_000 * (part + 1)
     assert sum(compare(seed, 80) for seed in range(start, start + 1_000)) > 500
+
+
+PARTS: list[tuple[Any, str, bool]] = [
+    (gw.Regex("x?"), '"x"', True),
+    (gw.Regex("(ab)*"), "/(ab)+/", True),
+    (gw.Regex("[ab]{0,2}"), "/[ab]{1,2}/", True),
+    (gw.Regex("b*c?"), "/b+c?|c/", True),
+    (gw.Choice(["", "a", "ba"]), '"a" | "ba"', True),
+    (gw.Choice(["c", "bc"]), '"c" | "bc"', False),
+    (gw.Choice([""]), "/(?!)./", True),
+    (gw.constraints.SpecialToken("<x>").optional(), '"<x>"', True),
+    (gw.constraints.SpecialToken("<x>") + gw.Regex("x?") | gw.Regex("x?"), '"<x>" | "<x>x" | "x"', True),
+    (gw.Gbnf('root ::= "(" root ")" | ""'), '"()" | "(())" | "((()))"', True),
+    (gw.Gbnf('root ::= "x" root "x" | "()"'), '"()" | "x()x" | "xx()xx"', False),
+    (gw.Tags([gw.Tag("(", "x", ")")], separator=",", most=1), '"(x)"', True),
+]
+"""Constraints with the terminal that matches their texts of up to 6 characters except the empty one, and whether they
+match the empty text. Texts of those that are not regular do not begin as ignored text does.
+"""
+IGNORED = ["/ab?/", "/bc/", "/a+/", "/(ab)+/", "/b/", '"a"', '"ca"', "/[ab]b/", "/aa?b?/"]
+
+
+def compare_parts(seed: int) -> bool:
+    """Whether both take a grammar with parts; raises where their verdicts differ."""
+    rng = random.Random(seed)
+    chosen = {f"p{number}": rng.choice(PARTS) for number in range(rng.randint(1, 2))}
+    items = [*chosen, *chosen, '"c"', '"b"', "/a|x/", "r"]
+
+    def options() -> str:
+        made = (" ".join(rng.choice(items) + rng.choice(COUNTS) for _ in range(rng.choice([1, 2, 2, 3]))) for _ in "ab")
+        return " | ".join(itertools.islice(made, rng.choice([1, 1, 2])))
+
+    rest = f'r: {options()} | "b"\n' + "\n".join(f"%ignore {one}" for one in rng.sample(IGNORED, rng.randint(1, 3)))
+    text = f"start: {options()}\n{rest}"
+    rules = [f"{name}: {name.upper()}{' |' if empty else ''}" for name, (_, _, empty) in chosen.items()]
+    terminals = [f"{name.upper()}: {written}" for name, (_, written, _) in chosen.items()]
+    judge = lark.Lark("\n".join([text, *rules, *terminals]), parser="earley", lexer="dynamic_complete")
+    try:
+        source = gw.Lark(text, parts={name: part for name, (part, _, _) in chosen.items()})
+        automaton = byte_automaton(source.grammar())
+    except gw.errors.UnsatisfiableError:
+        return False
+    except gw.errors.UnsupportedError as problem:
+        assert "depends on the text" in str(problem)  # noqa: PT017 - other refusals are not expected
+        return False
+    tried = ["".join(rng.choices("aabbcx", k=rng.randint(0, 6))) for _ in range(40)]
+    tried += [one for one in walks(source, rng, 20) if one.count("(") < 4 and one.count("x") < 5]
+    for one in tried:
+        assert accepts(automaton, one) == takes(judge, one), (text, chosen, one)
+    return True
+
+
+def test_random_grammars_with_parts() -> None:
+    assert sum(map(compare_parts, range(150))) > 75
+
+
+@pytest.mark.slow
+def test_many_random_grammars_with_parts() -> None:
+    assert sum(map(compare_parts, range(1_000, 4_000))) > 1_500

@@ -19,6 +19,7 @@ from guideway.frontends.cfg.lark.ignored_text import IgnoredText, LookaheadError
 from guideway.frontends.cfg.lark.statements import LarkReader
 from guideway.frontends.cfg.scanner import special_of
 from guideway.grammar.cfg import Alternation, Concatenation, Except, Ref, Rule, Term, Text, lower
+from guideway.grammar.cfg.embedded import without_empty_text
 from guideway.grammar.cfg.expressions import Expressions
 from guideway.grammar.derivatives import spelled_out
 from guideway.grammar.regular import EMPTY, NEVER, Concat, Regular, Repeat, Union
@@ -127,19 +128,25 @@ class Lark(RuleConstraint):
         simpler rules of `_read` are then exact. Parts that `_written` cannot write are not compared with ignored text.
         """
         texts = {name: terminals.language(name) for name in terminals.names if name in used}
+        # No ignored text comes before an empty part: it belongs to the text after the part.
+        optional, some = {name for name, part in self.parts.items() if _can_be_empty(part)}, Expressions().some
         regular = {name: _written(part) for name, part in self.parts.items()}
-        texts |= {name: language for name, language in regular.items() if language is not None}
+        texts |= {name: some(language) for name, language in regular.items() if language is not None}
         names = [f"%ignore {number}" for number in range(len(reader.ignored))]
         at = reader.ignored[0].at
         try:
             gaps = IgnoredText([terminals.language(name) for name in names], texts)
             if not gaps.differs():
                 return []
-            alone = Text(gaps.alone())
+            alone, empty = Text(gaps.alone()), Text(EMPTY)
+
+            def rule(name: str, term: Term, place: str | None = None) -> Rule:
+                return Rule(name, Alternation((term, empty)) if name in optional else term, place)
+
             rules = [Rule(name, one.term, reader.place(one.at)) for name, one in reader.rules.items()]
             joined = [name for name in texts if name not in self.parts or gaps.meets(name)]
             for name in joined:
-                rules.append(Rule(name, Text(gaps.before(name)), terminals.place(name)))
+                rules.append(rule(name, Text(gaps.before(name)), terminals.place(name)))
         except LookaheadError:
             reader.fail(
                 f"whether text before {short_repr(name)} is ignored depends on the text after it; change the ignored terminals",
@@ -149,14 +156,12 @@ class Lark(RuleConstraint):
         except LimitExceededError as error:
             reader.fail(str(error), at, LimitExceededError)
         others: list[tuple[str, Term]] = [(name, Text(special_of(name))) for name in reader.special]
-        others += [(name, term_of(part)) for name, part in self.parts.items() if name not in joined]
-        nullable, empty = Expressions().nullable, Text(EMPTY)
-        for name, term in others:
-            # No ignored text comes before an empty part: it belongs to the text after the part.
-            if name in texts and nullable(texts[name]):
-                rules.append(Rule(name, Alternation((Concatenation((alone, Except(term, empty))), empty))))
-            else:
-                rules.append(Rule(name, Concatenation((alone, term))))
+        others += [
+            (name, Except(term_of(part), empty) if name in optional else term_of(part))
+            for name, part in self.parts.items()
+            if name not in joined
+        ]
+        rules += [rule(name, Concatenation((alone, term))) for name, term in others]
         return [*rules, Rule(_ROOT, Concatenation((Ref(start), alone)))]
 
     def _content(self) -> object:
@@ -189,6 +194,14 @@ class Lark(RuleConstraint):
             raise InvalidConstraintError(
                 f"start rule {short_repr(start)} is not defined; defined rules: {short_list(sorted(reader.rules))}"
             )
+
+
+def _can_be_empty(part: Constraint[Any]) -> bool:
+    """Return whether a part matches the empty text."""
+    language = part.regular()
+    if language is not None:
+        return Expressions().nullable(language)
+    return without_empty_text(part.grammar()) is not None
 
 
 def _written(part: Constraint[Any]) -> Regular | None:

@@ -107,12 +107,22 @@ def test_parts_beside_ignored_text(gap: str, part: object, text: str, other: str
     assert source.captures(f"x{space}{text}{space};")["one"] == text
 
 
-@pytest.mark.parametrize("part", [gw.Regex("x?"), gw.Choice(["", "x"])])
-def test_no_ignored_text_comes_before_an_empty_part(part: Constraint[Any]) -> None:
+@pytest.mark.parametrize(
+    ("part", "texts"),
+    [
+        (gw.Regex("x?"), '"x"'),
+        (gw.Choice(["", "x"]), '"x"'),
+        (gw.Gbnf('root ::= "x" root "x" | "xa" | ""'), '"xx" | "xxxx" | "xa" | "xxax"'),
+        (gw.constraints.SpecialToken("xa") | gw.Regex("x?"), '"xa" | "x"'),
+        (gw.Regex("(ba)?"), '"ba"'),
+        (gw.Choice(["", "b", "x"]), '"b" | "x"'),
+    ],
+)
+def test_no_ignored_text_comes_before_an_empty_part(part: Constraint[Any], texts: str) -> None:
     """Two ignored texts in a row would not follow the rule of the longest match."""
     gaps = '\n%ignore /ab?/\n%ignore /bc/\nC: "c"'
     source = gw.Lark("start: part C" + gaps, parts={"part": part})
-    same = gw.Lark('start: part? C\npart: "x"' + gaps)
+    same = gw.Lark(f"start: part? C\npart: {texts}" + gaps)
     for size in range(6):
         for text in map("".join, itertools.product("abcx", repeat=size)):
             found = []
