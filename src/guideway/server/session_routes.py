@@ -9,7 +9,7 @@ import asyncio
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,7 +50,8 @@ class OpenSession:
         model: The name of its model.
         session: The session.
         owner: The model that made the session.
-        lock: Held by the request that uses the session.
+        lock: Held by the operation that uses the session.
+        operation: The task of this operation; None: there is none, or it waits for the model.
         used: The time of the last use (`time.monotonic`).
     """
 
@@ -60,6 +61,7 @@ class OpenSession:
     session: Session
     owner: Model
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    operation: asyncio.Task[Any] | None = None
     used: float = field(default_factory=time.monotonic)
 
 
@@ -124,8 +126,10 @@ class SessionStore:
             self.close_idle()
 
     def close(self) -> None:
-        """Close all sessions."""
+        """Close all sessions. Operations that run are cancelled."""
         for one in list(self._sessions.values()):
+            if one.operation is not None:
+                one.operation.cancel()
             self.remove(one)
 
 
@@ -197,6 +201,47 @@ async def _leased(state: ServerState, store: SessionStore, found: OpenSession) -
         yield
 
 
+async def _alone(
+    state: ServerState,
+    store: SessionStore,
+    found: OpenSession,
+    key: str,
+    work: Callable[[], Coroutine[Any, Any, Response]],
+) -> Response:
+    """Return the response of an operation. While it runs, no other uses the session, and its model stays loaded.
+
+    If the request is cancelled, an operation that has begun continues, because its thread does.
+
+    Raises:
+        HttpError: The session was closed while this request waited (404), the server has too many requests (429), or
+            the model cannot be loaded now (503; see `PooledModels.lease`).
+    """
+
+    async def run() -> Response:
+        async with found.lock, _leased(state, store, found):
+            store.get(key, found.id)  # it was perhaps closed while this request waited for the lock
+            found.operation = asyncio.current_task()
+            try:
+                return await work()
+            finally:
+                found.operation = None
+
+    with state.admitted(key):
+        running = asyncio.ensure_future(run())
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            if found.operation is not running:
+                running.cancel()
+            running.add_done_callback(_ignore)
+            raise
+
+
+def _ignore(running: asyncio.Task[Response]) -> None:
+    if not running.cancelled():
+        running.exception()  # an error that is not read is logged
+
+
 async def retrieve(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
     """`GET /guideway/sessions/{id}`: the session after the operation that runs now, if any."""
     name = request.path_params["name"]
@@ -217,11 +262,12 @@ async def save(state: ServerState, store: SessionStore, request: Request, key: s
     """`POST /guideway/sessions/{id}/save`: answer with the saved session, a file for `Model.load_session`."""
     name = request.path_params["name"]
     found = store.get(key, name)
-    async with found.lock, _leased(state, store, found):
-        store.get(key, name)  # it was perhaps closed while this request waited for the lock
-        with state.admitted(key):
-            data = await background.run(_saved, found.session)
-    return Response(data, media_type="application/octet-stream")
+
+    async def work() -> Response:
+        data = await background.run(_saved, found.session)
+        return Response(data, media_type="application/octet-stream")
+
+    return await _alone(state, store, found, key, work)
 
 
 def _saved(session: Session) -> bytes:
@@ -245,15 +291,16 @@ async def operate(state: ServerState, store: SessionStore, request: Request, key
     for one in body:
         if one not in fields:
             raise unknown_field(one, one, fields or ("no field",))
-    async with found.lock, _leased(state, store, found):
-        store.get(key, name)  # it was perhaps closed while this request waited for the lock
-        with state.admitted(key):
-            if run is None:
-                forked = await background.run(found.session.fork)
-                return JSONResponse(_shown(store.add(key, found.model, forked, found.owner)))
-            result = await background.run(run, found.session, body)
+
+    async def work() -> Response:
+        if run is None:
+            forked = await background.run(found.session.fork)
+            return JSONResponse(_shown(store.add(key, found.model, forked, found.owner)))
+        result = await background.run(run, found.session, body)
         found.used = time.monotonic()
         return JSONResponse(_shown(found, **result))
+
+    return await _alone(state, store, found, key, work)
 
 
 def _feed(session: Session, body: dict[str, Any]) -> dict[str, Any]:

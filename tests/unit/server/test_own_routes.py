@@ -3,6 +3,8 @@
 import asyncio
 import threading
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -10,6 +12,7 @@ import pytest
 
 from guideway.errors import ContextOverflowError
 from guideway.generation import Model
+from guideway.server import FixedModels, ServerSettings, create_app
 from guideway.server.session_routes import OPERATIONS, SessionStore
 from guideway.sessions import Session
 from tests.helpers.serving import LiveServer, live_server
@@ -197,6 +200,104 @@ def test_a_session_is_shown_after_the_operation_that_runs(server: LiveServer, mo
             return (await showing).json()["text"], not done
 
     assert asyncio.run(run()) == ("abc", True)
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_cancelled_operation_keeps_its_session_until_its_thread_ends(
+    stops: bool, tiny: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the server stops, it does not wait for the thread."""
+    begun, ends = threading.Event(), threading.Event()
+    leases: list[str] = []
+
+    class Models(FixedModels):
+        @asynccontextmanager
+        async def lease(self, name: str | None) -> AsyncIterator[Model]:
+            async with super().lease(name) as model:
+                leases.append("begin")
+                try:
+                    yield model
+                finally:
+                    leases.append("end")
+
+    def slow(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+        session.feed("b")
+        begun.set()
+        assert ends.wait(30)
+        session.feed("c")
+        return {}
+
+    async def cancel(*tasks: asyncio.Future[Any]) -> None:
+        for one in tasks:
+            one.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await one
+        await asyncio.sleep(0.1)
+
+    monkeypatch.setitem(OPERATIONS, "feed", ((), slow))
+
+    async def run(client: httpx.AsyncClient) -> None:
+        url = f"/sessions/{(await client.post('/sessions', json={'prompt': 'a'})).json()['id']}"
+        leases.clear()
+        feeding = asyncio.ensure_future(client.post(f"{url}/feed", json={}))
+        assert await asyncio.to_thread(begun.wait, 30)
+        waiting = asyncio.ensure_future(client.post(f"{url}/rewind", json={"count": 1}))
+        showing = asyncio.ensure_future(client.get(url))
+        await asyncio.sleep(0.1)
+        await cancel(feeding, waiting)
+        assert leases == ["begin"]
+        assert not showing.done()
+        if stops:
+            await cancel(showing)
+            return
+        ends.set()
+        assert (await showing).json()["text"] == "abc"
+        assert leases == ["begin", "end"]
+
+    async def serve() -> None:
+        app = create_app(Models({"tiny": tiny}), ServerSettings(constraint_workers=0))
+        transport = httpx.ASGITransport(app)  # a cancellation reaches the handler, as with some ASGI servers
+        async with httpx.AsyncClient(transport=transport, base_url="http://testserver/guideway", timeout=60) as client:
+            async with app.router.lifespan_context(app):
+                while not app.state.server.ready:
+                    await asyncio.sleep(0.01)
+                await run(client)
+            await asyncio.sleep(0.1)
+        assert leases == ["begin", "end"]
+        ends.set()
+
+    asyncio.run(serve())
+
+
+def test_requests_that_wait_for_a_session_are_counted(tiny: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ends = threading.Event(), threading.Event()
+
+    def slow(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+        begun.set()
+        assert ends.wait(30)
+        return {}
+
+    monkeypatch.setitem(OPERATIONS, "infer", ((), slow))
+
+    async def run(server: LiveServer, url: str) -> list[int]:
+        async with httpx.AsyncClient(timeout=60) as client:
+            running = [asyncio.ensure_future(client.post(f"{url}/infer", json={}))]
+            assert await asyncio.to_thread(begun.wait, 30)
+            running.append(asyncio.ensure_future(client.post(f"{url}/infer", json={})))
+            end = time.monotonic() + 20
+            while server.state._count < 2:
+                assert time.monotonic() < end
+                await asyncio.sleep(0.01)
+            refused = [await client.post(f"{url}/{one}", json={}) for one in ("infer", "save")]
+            ends.set()
+            return [one.status_code for one in [*refused, *await asyncio.gather(*running)]]
+
+    with live_server({"tiny": tiny}, max_queue=2) as server:
+        url = f"{server.url}/guideway/sessions/{post(server, 'sessions', prompt='a')['id']}"
+        try:
+            assert asyncio.run(run(server, url)) == [429, 429, 200, 200]
+        finally:
+            ends.set()
 
 
 def test_a_session_in_use_is_not_idle(tiny: Model) -> None:
