@@ -106,6 +106,9 @@ class PooledSession:
         except Exception:  # of the file system, or any error of the engine: only the KV cache is lost
             self._unsaved = session
         session.close()
+        if self._is_closed:  # meanwhile, by another thread
+            self._unsaved = None
+            _remove(self._file)
 
     def _new_use(self) -> _Use:
         with self._entering:

@@ -450,6 +450,29 @@ def test_a_session_that_cannot_be_saved_returns_without_its_kv_cache(
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_session_that_is_closed_while_it_is_saved_leaves_no_file(
+    fails: bool, loaders: dict[str, Loader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = gw.types.Session.save
+
+    def closing(self: gw.types.Session, path: Path) -> None:
+        parked.close()
+        save(self, path)
+        if fails:
+            raise OSError(28, "no space left on device")
+
+    with gw.Pool(None, {"a": loaders["a"].spec()}, directory=tmp_path) as pool:
+        parked: PooledSession = pool.session("a")
+        with parked as session:
+            session.feed("some text")
+        monkeypatch.setattr(gw.types.Session, "save", closing)
+        pool.unload("a")
+        until(lambda: states(pool)["a"] == "cold")
+        assert list(tmp_path.iterdir()) == []
+        assert not parked.is_parked
+
+
 def test_files_of_sessions_are_deleted(loaders: dict[str, Loader], tmp_path: Path) -> None:
     with gw.Pool(None, {"a": loaders["a"].spec()}, directory=tmp_path) as pool:
         parked = pool.session("a")
