@@ -12,7 +12,7 @@ import importlib
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -346,9 +346,10 @@ class JoinedModels:
             await part.start()
 
     async def stop(self) -> None:
-        """Stop all `parts`, one after another."""
-        for part in self.parts:
-            await part.stop()
+        """Stop all `parts`, one after another. An error of one is raised after the others are stopped."""
+        async with AsyncExitStack() as stack:
+            for part in reversed(self.parts):
+                stack.push_async_callback(part.stop)
 
     def cards(self) -> list[ModelCard]:
         """Return the `ModelCard` of each model."""

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import guideway as gw
-from guideway.errors import AuthenticationError, RemoteError
+from guideway.errors import AuthenticationError, LeaseTimeoutError, RemoteError
 from guideway.generation import Model
 from guideway.pool import ModelSpec, Pool
 from guideway.remote import probe
@@ -211,6 +211,25 @@ def test_names_come_from_the_endpoint_and_local_models_are_beside_it(tiny: Model
                 assert isinstance(found.choices[0].message.parsed, Person)
             pools: Any = httpx.get(f"{live.url}/guideway/models").json()
             assert [one["name"] for one in pools["data"]] == ["near"]
+
+
+def test_all_models_are_stopped_although_one_is_in_use(tiny: Model) -> None:
+    class Client:
+        is_closed = False
+
+        async def close(self) -> None:
+            self.is_closed = True
+
+    async def run() -> None:
+        pool, client = Pool(None, {"near": lambda: tiny}), Client()
+        models = JoinedModels(PooledModels(pool, close_seconds=0.05), UpstreamModels(client, ["far"]))
+        held = pool.lease("near")
+        await held.aacquire()
+        with pytest.raises(LeaseTimeoutError, match="leases of near have not ended"):
+            await models.stop()
+        assert client.is_closed
+
+    asyncio.run(run())
 
 
 def test_sources_of_upstreams(monkeypatch: pytest.MonkeyPatch) -> None:
