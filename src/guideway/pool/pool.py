@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, TimeoutError as FutureTimeoutError
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -522,10 +522,11 @@ class Pool:
             model = self._models.pop(name)
             parked = [session for session in self._sessions if session.name == name]
         try:
-            for session in parked:
-                session.park()
-            if isinstance(model, ModelBase):
-                model.close()
+            with ExitStack() as stack:  # an error of one does not keep the others
+                if isinstance(model, ModelBase):
+                    stack.callback(model.close)
+                for session in parked:
+                    stack.callback(session.park)
         except Exception as error:  # the model counts as unloaded in any case
             with self._changed:
                 self._errors[name] = f"{type(error).__name__}: {error}"

@@ -68,6 +68,11 @@ class ModelBase:
         return self._engine
 
     @property
+    def is_closed(self) -> bool:
+        """Whether the model was closed, so that it cannot run any more."""
+        return self._engine is None
+
+    @property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary of the tokenizer, for which constraints are compiled."""
         return self.tokenizer.vocabulary

@@ -450,6 +450,30 @@ def test_a_session_that_cannot_be_saved_returns_without_its_kv_cache(
         assert list(tmp_path.iterdir()) == []
 
 
+def test_a_session_that_cannot_be_parked_keeps_no_model(
+    loaders: dict[str, Loader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[gw.types.Session] = []
+
+    def failing(self: gw.types.Session) -> None:
+        closed.append(self)
+        raise EngineError("the cache cannot be released")
+
+    with gw.Pool(None, {"a": loaders["a"].spec()}) as pool:
+        parked = [pool.session("a") for _ in range(3)]
+        for one in parked:
+            with one as session:
+                session.feed("text")
+        with monkeypatch.context() as patch:
+            patch.setattr(gw.types.Session, "close", failing)
+            pool.unload("a")
+            until(lambda: states(pool)["a"] == "cold")
+        assert len(closed) == 3
+        assert loaders["a"].made[0].is_closed
+        assert all(one.is_parked for one in parked)
+        assert "cannot be released" in pool.status()[0].error
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_session_that_is_closed_while_it_is_saved_leaves_no_file(
     fails: bool, loaders: dict[str, Loader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
