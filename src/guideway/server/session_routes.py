@@ -10,7 +10,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,10 +110,13 @@ class SessionStore:
         found.session.close()
 
     def close_idle(self) -> None:
-        """Close the sessions that were not used for `idle_seconds`, unless a request uses them now."""
+        """Close the sessions that were not used for `idle_seconds`, and those whose model was unloaded.
+
+        A session that a request uses now stays open.
+        """
         oldest = time.monotonic() - self._idle_seconds
         for one in list(self._sessions.values()):
-            if one.used < oldest and not one.lock.locked():
+            if (one.used < oldest or one.owner.is_closed) and not one.lock.locked():
                 self.remove(one)
 
     async def close_idle_regularly(self) -> None:
@@ -186,14 +189,18 @@ def _opened(model: Model, body: dict[str, Any]) -> Session:
 async def _leased(state: ServerState, store: SessionStore, found: OpenSession) -> AsyncIterator[None]:
     """Keep the model of a session loaded in the block.
 
-    If the model was unloaded since the session was opened, the session is closed.
+    If the model was unloaded since the session was opened, the session is closed, and the model is not loaded again.
 
     Raises:
         HttpError: The session was closed for this reason (404), or the model cannot be loaded now (503; see
             `PooledModels.lease`).
     """
-    async with state.models.lease(found.model) as model:
-        if local_model(model) is not found.owner:
+    async with AsyncExitStack() as stack:
+        is_unloaded = found.owner.is_closed
+        if not is_unloaded:
+            model = await stack.enter_async_context(state.models.lease(found.model))
+            is_unloaded = local_model(model) is not found.owner
+        if is_unloaded:
             store.remove(found)
             raise HttpError(
                 404, f"the session {found.id} was closed: its model was unloaded", code="not_found", param="id"

@@ -87,6 +87,24 @@ def test_unload(pooled: LiveServer) -> None:
     assert "this server has first, second, broken" in unknown.json()["error"]["message"]
 
 
+def test_sessions_of_an_unloaded_model_are_closed(pooled: LiveServer) -> None:
+    url = f"{pooled.url}/guideway/sessions"
+    opened = [httpx.post(url, json={"model": "first", "prompt": "a"}, timeout=60).json()["id"] for _ in range(2)]
+    httpx.post(f"{pooled.url}/guideway/models/first/unload")
+    until = time.monotonic() + 20
+    while states(pooled)["first"] != "cold":
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    found = httpx.post(f"{url}/{opened[0]}/infer", json={})
+    assert found.status_code == 404
+    assert "its model was unloaded" in found.json()["error"]["message"]
+    assert states(pooled)["first"] == "cold", "the model was not loaded for a session that cannot continue"
+    assert httpx.get(f"{url}/{opened[1]}").status_code == 200
+    other = httpx.post(url, json={"model": "second", "prompt": "a"}, timeout=60).json()["id"]  # closes idle sessions
+    assert httpx.get(f"{url}/{opened[1]}").status_code == 404
+    assert httpx.delete(f"{url}/{other}").status_code == 200
+
+
 def test_an_unknown_and_a_broken_model_are_reported(pooled: LiveServer) -> None:
     with client_of(pooled) as client:
         with pytest.raises(openai.NotFoundError, match="'third' does not exist"):
