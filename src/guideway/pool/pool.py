@@ -395,13 +395,29 @@ class Pool:
             LeaseTimeoutError: Within `timeout`, a lease has not ended, or a model is still being loaded or unloaded.
                 The models are closed later, when nothing uses them.
         """
+        self._close(timeout, lambda: False)
+
+    async def aclose(self, timeout: float | None = None) -> None:
+        """Do the same as `close` in an event loop. Cancelling the task ends the wait."""
+        is_cancelled = threading.Event()
+        try:
+            await asyncio.to_thread(self._close, timeout, is_cancelled.is_set)
+        except asyncio.CancelledError:
+            is_cancelled.set()
+            with self._changed:
+                self._changed.notify_all()
+            raise
+
+    def _close(self, timeout: float | None, is_cancelled: Callable[[], bool]) -> None:
         with self._changed:
             actions = self._rules.close()
         self._carry_out(actions)
         with self._changed:
             done = self._changed.wait_for(
-                lambda: all(entry.phase == "cold" for entry in self._rules.entries.values()), timeout
+                lambda: is_cancelled() or all(entry.phase == "cold" for entry in self._rules.entries.values()), timeout
             )
+            if is_cancelled():
+                return
             in_use = [entry.name for entry in self._rules.entries.values() if entry.leases]
             sessions = list(self._sessions)
         if not done:
@@ -411,10 +427,6 @@ class Pool:
             session.close()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
-
-    async def aclose(self, timeout: float | None = None) -> None:
-        """Do the same as `close` in an event loop."""
-        await asyncio.to_thread(self.close, timeout)
 
     def __enter__(self) -> Self:
         return self

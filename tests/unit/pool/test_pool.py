@@ -211,6 +211,28 @@ def test_close_waits_for_loads() -> None:
     assert states(pool) == {"a": "cold"}
 
 
+def test_a_cancelled_task_does_not_wait_for_leases(loaders: dict[str, Loader]) -> None:
+    pool = gw.Pool(None, {"a": loaders["a"].spec()})
+    held = pool.lease("a")
+    held.acquire()
+
+    async def run() -> None:
+        closing = asyncio.ensure_future(pool.aclose())
+        while states(pool)["a"] != "draining":
+            await asyncio.sleep(0.01)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+
+    thread = threading.Thread(target=asyncio.run, args=(run(),), daemon=True)
+    thread.start()
+    thread.join(5)  # the event loop waits for its threads
+    is_waiting = thread.is_alive()
+    held.release()
+    assert not is_waiting
+    until(lambda: states(pool)["a"] == "cold")
+
+
 def test_close_waits_for_leases(loaders: dict[str, Loader]) -> None:
     pool = gw.Pool(None, {"a": loaders["a"].spec()})
     lease = pool.lease("a")
