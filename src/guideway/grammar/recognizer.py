@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from guideway import background
+from guideway.arguments import shortened
 from guideway.caching import cached
 from guideway.errors import ConstraintError, InvalidConstraintError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar, Leaf
@@ -139,7 +140,7 @@ def with_place(error: ConstraintError, grammar: Grammar | None) -> ConstraintErr
     The kernel reports the number of a node. Returns the same error if the node or its JSON Pointer is not known.
     """
     place = None if error.node is None or grammar is None else grammar.place(error.node)
-    return error if place is None else type(error)(f"{error} (at {place or 'the whole schema'})", place)
+    return error if place is None else type(error)(f"{error} (at {shortened(place) or 'the whole schema'})", place)
 
 
 def accepts(automaton: Automaton, text: str) -> bool:

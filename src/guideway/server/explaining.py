@@ -15,6 +15,7 @@ from guideway.constraints import JsonSchema, of
 from guideway.constraints.json_schema import explain_schema
 from guideway.errors import ConstraintError, InvalidRequestError, UnsatisfiableError, UnsupportedError
 from guideway.frontends.json_schema.report import draw_examples
+from guideway.jsontext.pointer import shown
 from guideway.server.bodies import read_json
 from guideway.server.errors import status_and_object
 from guideway.server.state import ServerState
@@ -59,7 +60,7 @@ def _explained(body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         rows = found.rows()
         if found.refusals:  # only compilation refuses the schema
             place, reason = next(iter(found.refusals.items()))
-            return _refused(UnsupportedError(f"not supported at {place!r}: {reason}", place), body)
+            return _refused(UnsupportedError(f"not supported at {shown(place)}: {reason}", place), body)
         if found.conflict is not None:
             return _refused(UnsatisfiableError(f"no text can fit: {found.conflict}", found.place), body)
         enforced = sum(one["status"].startswith("enforced") for one in rows)

@@ -161,20 +161,25 @@ def test_explain_lists_keywords_and_texts(server: LiveServer) -> None:
     assert post(server, "explain", {}).json()["summary"] == "valid: any text"
 
 
-# Refused only when it is compiled.
-REFUSED_LATE = {
-    "$defs": {"a": {"type": "array", "uniqueItems": True, "minItems": 2, "items": {"$ref": "#/$defs/a"}}},
-    "properties": {"x": {"$ref": "#/$defs/a"}},
-}
+def refused_late(name: str) -> dict[str, Any]:
+    """A schema that is refused only when it is compiled."""
+    items = {"type": "array", "uniqueItems": True, "minItems": 2, "items": {"$ref": f"#/$defs/{name}"}}
+    return {"$defs": {name: items}, "properties": {"x": {"$ref": f"#/$defs/{name}"}}}
+
+
+LONG = "a" * 2_000  # the message has only the beginning of a JSON Pointer with this key
 
 
 @pytest.mark.parametrize(
     ("body", "place", "offset"),
     [
         (schema_body({"properties": {"a": {"type": "strin"}}}), "/properties/a/type", None),
+        (schema_body({"properties": {LONG: {"type": "strin"}}}), f"/properties/{LONG}/type", None),
         (schema_body({"type": "string", "pattern": "(a)\\1"}), "/pattern", None),
         (schema_body({"type": "integer", "minimum": 5, "maximum": 3}), "/type", None),
-        (schema_body(REFUSED_LATE), "/$defs/a", None),
+        (schema_body({"$ref": f"#/$defs/{LONG}", "$defs": {LONG: {"enum": []}}}), f"/$defs/{LONG}", None),
+        (schema_body(refused_late(LONG)), f"/$defs/{LONG}", None),
+        (schema_body(refused_late("a")), "/$defs/a", None),
         ({"structured_outputs": {"regex": "😀(b"}}, None, 2),
         ({"structured_outputs": {"grammar": 'start: "a" b\nb: foo'}}, None, 16),
         (
@@ -191,6 +196,7 @@ def test_explain_has_the_place_of_an_error(
     assert found.status_code == 400, found.text
     error = found.json()["error"]
     assert (error["place"], error["offset"]) == (place, offset), error
+    assert len(error["message"]) < 1_000
 
 
 def test_explain_shows_the_other_keywords_of_a_refused_schema(server: LiveServer) -> None:
