@@ -330,7 +330,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
             InvalidTextError: A part of the reply cannot be parsed, a call is not allowed, there are too many calls, or
                 a required call is missing.
         """
-        found = read(self.family, text, self._is_text)
+        found = read(self.family, text, {tool.name for tool in self.tools}, self._is_text)
         calls = tuple(self._read(*call) for call in found.calls)
         if not calls and self.choice not in ("auto", "none"):
             raise InvalidTextError(f"expected a tool call, found {text[:80]!r}")

@@ -1,14 +1,14 @@
 """Parses replies of models: text, reasoning and tool calls.
 
 The notations are those of `families.py`. The parser accepts more than the grammar: any white space between parts, any
-JSON spelling and key order, "arguments" and "parameters" as synonyms, missing end markers, and text between and after
-calls if the family has a `trigger`.
+JSON spelling and key order, "arguments" and "parameters" as synonyms, "functions." before the name of a tool, missing
+end markers, and text between and after calls if the family has a `trigger`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -22,7 +22,8 @@ __all__ = ["Found", "no_constant", "read"]
 
 _SPACE = re.compile(r"\s*")
 _ARGUMENTS = ("arguments", "parameters")
-_NAME = re.compile(r"(?:functions\.)?([A-Za-z_][A-Za-z0-9_.-]*)")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_NAMESPACE = "functions."
 _LEADS = ("<|python_tag|>", "<|python_start|>")
 _ID = re.compile(r"[A-Za-z0-9]+")
 _END_MARKERS = (
@@ -46,12 +47,13 @@ class Found:
     calls: list[tuple[str, Any, str]] = field(default_factory=list)
 
 
-def read(family: Family, text: str, is_text: Callable[[str, str], bool]) -> Found:
+def read(family: Family, text: str, names: Collection[str], is_text: Callable[[str, str], bool]) -> Found:
     """Parse a reply.
 
     Args:
         family: The notation.
         text: The reply.
+        names: The names of the tools. A name in the reply that is not one of them may still be in `Found.calls`.
         is_text: Is called with the names of a tool and of an argument. Returns True if the value of the argument is
             written as text without quotes, and False if it is JSON.
 
@@ -60,11 +62,11 @@ def read(family: Family, text: str, is_text: Callable[[str, str], bool]) -> Foun
             a Harmony reply is not a message.
     """
     if family.answer:
-        return _channels(text)
+        return _channels(text, names)
     found = Found()
     if family.thoughts is not None and (inside := _between(text, *family.thoughts)) is not None:
         found.reasoning, text = inside
-    _Calls(family, text, found, is_text).run()
+    _Calls(family, text, found, names, is_text).run()
     return found
 
 
@@ -95,8 +97,10 @@ def _fail(text: str, at: int, what: str) -> NoReturn:
 class _Calls:
     """Parses the text and the calls of a reply into `found`. `at` is the position in the reply."""
 
-    def __init__(self, family: Family, text: str, found: Found, is_text: Callable[[str, str], bool]) -> None:
-        self.family, self.text, self.found, self.is_text, self.at = family, text, found, is_text, 0
+    def __init__(
+        self, family: Family, text: str, found: Found, names: Collection[str], is_text: Callable[[str, str], bool]
+    ) -> None:
+        self.family, self.text, self.found, self.names, self.is_text, self.at = family, text, found, names, is_text, 0
         self._parts = re.compile("(" + ("|".join(map(re.escape, family.special)) or "(?!)") + r")|\s+")
 
     def run(self) -> None:
@@ -237,6 +241,7 @@ class _Calls:
         found = _NAME.match(self.text, at := _space(self.text, self.at))
         if found is None:
             _fail(self.text, at, "the name of a tool")
+        name = found[0] if found[0] in self.names else found[0].removeprefix(_NAMESPACE)
         self.at = found.end()
         if family.call_id is not None and self._skip(family.call_id[0]):
             given = _ID.match(self.text, self.at)
@@ -246,12 +251,12 @@ class _Calls:
             self._need(family.call_id[1])
         if family.arguments == "pairs":
             self._skip(family.middle)
-            arguments: Any = dict(self._pairs(found[1]))
+            arguments: Any = dict(self._pairs(name))
         else:
             self._need(family.middle)
             arguments = self._json()
         self._skip_end(family.suffix)
-        self._call(found[1], arguments, call_id)
+        self._call(name, arguments, call_id)
 
     def _pairs(self, tool: str) -> Iterator[tuple[str, Any]]:
         before, between, after = self.family.pair
@@ -297,10 +302,11 @@ def no_constant(text: str) -> NoReturn:
 # Harmony: messages in channels.
 
 
-def _channels(text: str) -> Found:
+def _channels(text: str, names: Collection[str]) -> Found:
     """Parse Harmony messages, in linear time.
 
-    A message with a receiver (`to=…`) is a call. Messages in the channel `analysis` are reasoning, and all others are
+    A message with a receiver (`to=…`) is a call of the tool with this name, which is usually written after "functions.".
+    Messages in the channel `analysis` are reasoning, and all others are
     text.
     """
     found = Found()
@@ -319,7 +325,8 @@ def _channels(text: str) -> Found:
                 arguments, at = decode_prefix(text, _space(text, at), parse_constant=no_constant)
             except (ValueError, ConstraintError):
                 _fail(text, at, "JSON")
-            found.calls.append((receiver.removeprefix("functions."), arguments, ""))
+            name = receiver.removeprefix(_NAMESPACE)
+            found.calls.append((receiver if receiver in names and name not in names else name, arguments, ""))
             end = _CLOSED.match(text, _space(text, at))
             at = at if end is None else end.end()
             continue

@@ -15,6 +15,8 @@ import pytest
 
 import guideway as gw
 from guideway.constraints.tools import FAMILIES, Reply
+from guideway.constraints.tools.writing import written_calls
+from guideway.grammar.recognizer import fits
 from tests.conformance.test_conformance import cases
 from tests.helpers.tokenizer_files import data_of, llama3_ranks
 from tests.helpers.work import lines
@@ -46,6 +48,27 @@ def test_ids_are_read() -> None:
         ("mistral", '[TOOL_CALLS][{"name": "now", "arguments": {}, "id": "abcdefghi"}]'),
     ):
         assert gw.ToolCalls(TOOLS, family=family).parse(reply).calls[0].id == "abcdefghi"
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "llama-pythonic"])
+@pytest.mark.parametrize("others", [[], ["find"]])
+def test_names_of_tools_that_begin_with_functions(family: str, others: list[str]) -> None:
+    schema = {"type": "object", "properties": {"words": {"type": "string"}}, "required": ["words"]}
+    source = gw.ToolCalls([gw.Tool(name, schema) for name in ["functions.find", *others]], family=family)
+    for name in ["functions.find", *others]:
+        text = written_calls(FAMILIES[family], [(name, {"words": "a"})])
+        assert fits(source.grammar(), text)
+        assert [(call.name, call.arguments) for call in source.parse(text).calls] == [(name, {"words": "a"})]
+    chosen = gw.ToolCalls(source.tools, family=family, choice=others[0]) if others and family != "harmony" else None
+    if chosen is not None:
+        with pytest.raises(gw.errors.InvalidTextError, match=r"'functions\.find' may not be called"):
+            chosen.parse(written_calls(FAMILIES[family], [("functions.find", {"words": "a"})]))
+
+
+@pytest.mark.parametrize("family", ["deepseek", "glm", "mistral-v11"])
+def test_functions_before_the_name_of_a_tool_is_ignored(family: str) -> None:
+    written = written_calls(FAMILIES[family], [("functions.now", {})])
+    assert gw.ToolCalls(TOOLS, family=family).parse(written).calls[0].name == "now"
 
 
 @pytest.mark.parametrize(("family", "reply"), [*BROKEN, *ENDLESS])
