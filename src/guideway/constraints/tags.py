@@ -360,15 +360,27 @@ class Reasoning(DeferredLowering, Constraint[tuple[str, T_co]], Generic[T_co]):
         """Return the reasoning text and the value of the answer."""
         if not fits(self._grammar, text):
             raise does_not_fit(self._grammar, text, f"does not match {self!r}")
+        reasoning, _, value = self._divided(text)
+        return reasoning, value
+
+    def split(self, text: str) -> tuple[str, str]:
+        """Return the reasoning text and the text of the answer, of a text that is known to match.
+
+        Raises `InvalidTextError` if the answer has no value.
+        """
+        return self._divided(text)[:2]
+
+    def _divided(self, text: str) -> tuple[str, str, T_co]:
+        """Return the reasoning text, the text of the answer, and the value of the answer."""
         end = text.find(self.end, len(self.begin)) if text.startswith(self.begin) else -1
         for gap in ("", "\n", "\n\n") if end >= 0 else ():
             answer = text[end + len(self.end) :]
             if answer.startswith(gap):
                 try:
-                    return text[len(self.begin) : end], self.answer.parse(answer[len(gap) :])
+                    return text[len(self.begin) : end], answer[len(gap) :], self.answer.parse(answer[len(gap) :])
                 except InvalidTextError:
                     continue
-        return "", self.answer.parse(text)
+        return "", text, self.answer.parse(text)
 
     def _content(self) -> object:
         return self.answer, self.begin, self.end, self.skips, self.special

@@ -5,16 +5,22 @@ from __future__ import annotations
 import copy
 import json
 import re
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from guideway.arguments import short_repr
 from guideway.constraints import JsonSchema, Reasoning, ToolCalls
 from guideway.constraints.base import Constraint
 from guideway.constraints.python_types import PythonType, field_adapters
-from guideway.constraints.tools.families import NAME_KEY
-from guideway.errors import InvalidConstraintError
+from guideway.constraints.tools.families import Family
+from guideway.errors import ConstraintError, InvalidConstraintError, InvalidTextError
+from guideway.frontends.regex import parse_pattern
 from guideway.generation.stop_checker import begun
+from guideway.grammar.nodes import Grammar, leaf
+from guideway.grammar.recognizer import END, byte_automaton
+from guideway.jsontext.decoder import loads
+from guideway.jsontext.numbers import read_float
 from guideway.jsontext.partial import PartialReader
 
 __all__ = ["CallsProgress", "GrowingValue", "Progress", "ReasoningProgress", "progress_of"]
@@ -45,7 +51,10 @@ class GrowingValue(Protocol):
         """
 
     def finish(self) -> None:
-        """End the text. Call it after the last `push`."""
+        """End the text, which must be complete. Call it after the last `push`.
+
+        Afterwards `data` has the parts that the `parse` of the constraint returns.
+        """
 
 
 def progress_of(source: Constraint[Any] | None) -> GrowingValue:
@@ -76,7 +85,7 @@ class Progress(PartialReader):
     """
 
     def __init__(self, source: Constraint[Any]) -> None:
-        super().__init__(self._field_ended)
+        super().__init__(self._field_ended, parse_float=read_float if isinstance(source, JsonSchema) else float)
         self._adapters = field_adapters(source) if isinstance(source, PythonType) else {}
         self.fields: dict[str, Any] = {}
 
@@ -119,19 +128,20 @@ class _Thoughts:
     A text that does not begin with the first marker has no reasoning.
 
     Args:
-        begin: The marker before the reasoning.
+        begin: The marker before the reasoning. It can be empty.
         end: The marker after the reasoning.
-        gap: Whether line breaks directly after the end marker are removed.
+        space: Whether white space may precede the first marker.
 
     Attributes:
         text: The reasoning so far.
+        has_begun: Whether the text begins with the first marker.
         is_over: Whether the reasoning has ended, or the text has none.
     """
 
-    def __init__(self, begin: str, end: str, *, gap: bool) -> None:
-        self._begin, self._end, self._gap = begin, end, gap
+    def __init__(self, begin: str, end: str, *, space: bool = False) -> None:
+        self._begin, self._end, self._space = begin, end, space
         self._held = ""
-        self._is_inside = False
+        self.has_begun = False
         self.text = ""
         self.is_over = False
 
@@ -141,17 +151,15 @@ class _Thoughts:
         It can include characters of earlier parts, which could have been the beginning of the first marker.
         """
         if self.is_over:
-            if self._gap:
-                text = text.lstrip("\n")
-                self._gap = not text
             return text
         self._held += text
-        if not self._is_inside:
-            if len(self._held) < len(self._begin) and self._begin.startswith(self._held):
+        if not self.has_begun:
+            inner = self._held.lstrip() if self._space else self._held
+            if (len(inner) < len(self._begin) or not inner) and self._begin.startswith(inner):
                 return ""
-            if not self._held.startswith(self._begin):
+            if not inner.startswith(self._begin):
                 return self._over(self._held)
-            self._is_inside, self._held = True, self._held[len(self._begin) :]
+            self.has_begun, self._held = True, inner[len(self._begin) :]
         at = self._held.find(self._end)
         if at >= 0:
             self.text += self._held[:at]
@@ -160,37 +168,63 @@ class _Thoughts:
         self.text, self._held = self.text + self._held[:at], self._held[at:]
         return ""
 
-    def finish(self) -> str:
-        """End the text. Returns the text that was kept back as a possible beginning of the first marker."""
-        return "" if self.is_over or self._is_inside else self._over(self._held)
-
     def _over(self, text: str) -> str:
         self.is_over, self._held = True, ""
-        self._gap = self._gap and self._is_inside
-        return self.push(text)
+        return text
 
 
 class ReasoningProgress:
-    """The value of a `Reasoning`: a dict with "reasoning" and "answer". The answer is None until it begins."""
+    """The value of a `Reasoning`: a dict with "reasoning" and "answer". The answer is None until it begins.
+
+    Text after the first marker is reasoning until the second marker follows. If the second marker does not follow,
+    `finish` makes the text the answer, as `Reasoning.parse` does.
+    """
 
     def __init__(self, source: Reasoning[Any]) -> None:
-        self._thoughts = _Thoughts(source.begin, source.end, gap=True)
-        try:
-            self._answer: GrowingValue = progress_of(source.answer)
-        except InvalidConstraintError:
-            self._answer = _Text()
+        self._source = source
+        self._thoughts = _Thoughts(source.begin, source.end)
+        self._answer = self._new_answer()
+        self._is_json = isinstance(self._answer, Progress)
+        self._read: list[str] = []  # the parts of the whole text
+        self._answered: list[str] = []  # the parts of the text of the answer
+        self._breaks = ""  # line breaks before the answer, while it is not known whether they are a part of it
         self.changes = 0
 
+    def _new_answer(self) -> GrowingValue:
+        try:
+            return progress_of(self._source.answer)
+        except InvalidConstraintError:
+            return _Text()
+
     def push(self, text: str) -> None:
+        self._read.append(text)
         before = len(self._thoughts.text), self._answer.changes
-        rest = self._thoughts.push(text)
-        if rest:
-            self._answer.push(rest)
+        if rest := self._thoughts.push(text):
+            self._push_answer(rest)
         self.changes += before != (len(self._thoughts.text), self._answer.changes)
 
+    def _push_answer(self, text: str) -> None:
+        if not self._answered and self._thoughts.has_begun and not self._is_json:
+            self._breaks += text
+            if not self._breaks.strip("\n"):
+                return
+            text = self._breaks[self._gap(self._breaks) :]
+        self._answered.append(text)
+        self._answer.push(text)
+
+    def _gap(self, text: str) -> int:
+        """Return the least number of line breaks that can precede the answer, if `text` follows the reasoning."""
+        most = min(2, len(text) - len(text.lstrip("\n")))
+        return next((gap for gap in range(most) if _can_begin(self._source.answer.grammar(), text[gap:])), most)
+
     def finish(self) -> None:
-        if rest := self._thoughts.finish():
-            self._answer.push(rest)
+        if not (self._is_json and self._thoughts.is_over):
+            with suppress(InvalidTextError):  # the caller reports the error: it parses the text, too
+                reasoning, answer = self._source.split("".join(self._read))
+                if reasoning != self._thoughts.text or answer != "".join(self._answered):
+                    self._thoughts.text, self._answer = reasoning, self._new_answer()
+                    self._answer.push(answer)
+                    self.changes += 1 + self._answer.changes
         self._answer.finish()
 
     @property
@@ -202,40 +236,119 @@ class ReasoningProgress:
         return self.data
 
 
+def _can_begin(grammar: Grammar, text: str) -> bool:
+    """Return whether a text of a grammar can begin with `text`. False if the grammar cannot be compiled."""
+    try:
+        return byte_automaton(grammar).matcher().validate([*text.encode()]) == len(text.encode())
+    except (ConstraintError, UnicodeEncodeError):
+        return False
+
+
+class _Beginning:
+    """Decides whether the beginning of a growing text matches a pattern.
+
+    Args:
+        pattern: The pattern, in the dialect of Python.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self._matcher = byte_automaton(leaf(parse_pattern(pattern, "python"))).matcher()
+        self.is_found = self._is_match()
+        self.is_known = self.is_found
+
+    def push(self, text: str) -> None:
+        """Add text. Sets `is_known` when no further text can change `is_found`."""
+        for byte in text.encode("utf-8", "replace"):
+            if self.is_known:
+                return
+            if self._matcher.validate([byte]):
+                self._matcher.advance(byte)
+                self.is_found = self.is_known = self._is_match()
+            else:
+                self.is_known = True
+
+    def _is_match(self) -> bool:
+        return self._matcher.validate([END]) == 1
+
+
+def _loosely(text: str) -> str:
+    """Return the pattern of a text in a notation. White space around the text and in it may differ."""
+    return r"\s*" + r"\s*".join(map(re.escape, text.split())) + r"\s*"
+
+
+class _Notation:
+    """The patterns of the parts of a family's calls.
+
+    Args:
+        family: The family. Its arguments are not in Python notation.
+        names: The names of the tools.
+    """
+
+    def __init__(self, family: Family, names: Iterable[str]) -> None:
+        first, last = map(_loosely, family.call_id or ("", ""))
+        call_id = f"(?:{first}[A-Za-z0-9]+{last})?" if family.call_id else ""
+        one_of = "|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)"
+        before, after = ("", call_id) if family.is_object else (call_id, "")
+        middle = _loosely(family.middle)
+        if family.arguments == "json":
+            middle += r"(?=\{)"
+        elif not family.middle.strip():
+            middle = r"(?=[^A-Za-z0-9_.-])" + middle  # the end of the name
+        name = rf"(?:functions\.)??({one_of}){before}{middle}"
+        lead = f"(?:{_loosely(family.lead)})?"
+        begin, between, _ = map(_loosely, family.pair)
+        self.first = re.compile(lead + _loosely(family.opening + family.prefix) + name)
+        self.next = re.compile(
+            f"{after}(?:{_loosely(family.suffix)})?{_loosely(family.separator + family.prefix)}{name}"
+        )
+        self.pair = re.compile(rf"{begin}([A-Za-z0-9_.-]+?){between}")
+
+
 class CallsProgress:
     """The value of `ToolCalls`: a dict with "text", "reasoning" and "calls".
 
     A call is a dict with "name" and "arguments". If the notation writes arguments as JSON, "arguments" contains what
-    was read so far. In other notations it is None. Calls that a model writes as Python calls (`f(x=1)`) are left out.
+    was read so far. In other notations it is None until the reply is complete. Calls that a model writes as Python
+    calls (`f(x=1)`) are left out until then.
+
+    Text after the first marker of the reasoning is reasoning until the second marker follows. If it does not follow,
+    `finish` makes the text a part of "text" and "calls", as `ToolCalls.parse` does.
     """
 
     def __init__(self, source: ToolCalls) -> None:
         family = source.family
-        self._family = family
-        begin, end = family.thoughts or ("", "")
-        self._thoughts = _Thoughts(begin, end, gap=False) if begin else None
-        self._begins = re.compile(family.begins) if family.begins else None
+        self._source, self._family = source, family
+        self._thoughts = _Thoughts(*family.thoughts, space=True) if family.thoughts else None
+        self._beginning = None if family.trigger else _Beginning(family.begins)
         self._answer = family.answer
+        self._notation = None if family.arguments == "python" else _Notation(family, [one.name for one in source.tools])
+        self._read: list[str] = []  # the parts of the whole text
         self._text = ""
         self._held = ""  # text that was received and not yet read
-        self._searched = 0  # where the search for the end of a name resumes: an offset in the call
-        self._in_calls = False
+        self._in_calls = self._is_only_text = False
         self._calls: list[dict[str, Any]] = []
-        self._reader: PartialReader | None = None
+        self._reader: PartialReader | None = None  # reads the open arguments, or an open value of the open pairs
+        self._in_pairs = False
+        self._value: Literal["json", "text", None] = None  # how the open value of a pair is written
+        self._searched = 0  # where the search for the end of this value resumes: an offset in `_held`
         self.changes = 0
 
     def push(self, text: str) -> None:
+        self._read.append(text)
         before = 0 if self._thoughts is None else len(self._thoughts.text)
         rest = text if self._thoughts is None else self._thoughts.push(text)
         self.changes += self._thoughts is not None and before != len(self._thoughts.text)
         self._held += rest
         if not self._in_calls:
-            self._push_text()
+            self._push_text(rest)
         while self._in_calls and self._push_call():
             pass
 
-    def _push_text(self) -> None:
-        """Move text before the first call from `_held` to `_text`. Sets `_in_calls` when the calls begin."""
+    def _push_text(self, new: str) -> None:
+        """Move text before the first call from `_held` to `_text`. Sets `_in_calls` when the calls begin.
+
+        `new`: the part of `_held` that was added.
+        """
         family = self._family
         if self._answer:
             if self._held.startswith(self._answer):
@@ -245,72 +358,89 @@ class CallsProgress:
             else:
                 self._in_calls = True
                 return
-        if self._begins is not None:
-            if not self._text and self._begins.match(self._held):
-                self._in_calls = True
+        if self._beginning is not None:
+            self._beginning.push(new)
+            self._in_calls = self._beginning.is_found
+            if self._in_calls or not self._beginning.is_known:
                 return
-            if not self._text and self._held.lstrip()[:1] in ("", "{", "[", "<") and len(self._held) < 200:
-                return  # the held text may be the beginning of a call
-            at = len(self._held)
+            at = end = len(self._held)
         else:
-            found = self._held.find(family.trigger)
-            self._in_calls = found >= 0
-            at = found if found >= 0 else len(self._held) - begun(self._held, family.trigger)
-        self._text, self._held = self._text + self._held[:at], self._held[at:]
-        self.changes += bool(at)
+            at = self._held.find(family.trigger)
+            self._in_calls = at >= 0
+            end = at = len(self._held) if at < 0 else at
+            if self._in_calls:
+                end = len(self._held[:at].removesuffix(family.lead))
+            else:
+                at = end = at - max(begun(self._held, one) for one in (family.trigger, family.lead + family.trigger))
+        self._text, self._held = self._text + self._held[:end], self._held[at:]
+        self.changes += bool(end)
 
     def _push_call(self) -> bool:
         """Read arguments, or the name of the next call, from `_held`.
 
-        Returns True if the name of a call was read: the method must then be called again. False: more text is needed.
+        Returns True if a part of a call was read: the method must then be called again. False: more text is needed.
         """
+        notation = self._notation
+        if notation is None:
+            self._held = ""
+            return False
         if self._reader is not None:
             before = self._reader.changes
             self._held = self._held[self._reader.push(self._held) :]
-            self.changes += self._reader.changes != before
+            self.changes += self._reader.changes != before and not self._in_pairs
             if not self._reader.is_closed:
                 return False
-            self._calls[-1]["arguments"], self._reader = self._reader.root, None
-        family = self._family
-        if family.arguments == "python":
-            self._held = ""
+            if not self._in_pairs:
+                self._calls[-1]["arguments"] = self._reader.root
+            self._reader = None
+        if self._in_pairs and (done := self._push_pair(notation)) is not None:
+            return done
+        found = (notation.next if self._calls else notation.first).match(self._held)
+        if found is None:
             return False
-        head = NAME_KEY if family.is_object else family.prefix
-        start = self._held.find(head)
-        if start < 0:
-            self._held = self._held[max(0, len(self._held) - len(head) + 1) :]
-            return False
-        begin = start + len(head)
-        middle = self._held.find(family.middle, max(begin, start + self._searched))
-        if middle < 0:
-            self._held = self._held[start:]
-            self._searched = max(0, len(self._held) - len(family.middle) + 1)
-            return False
-        self._searched = 0
-        name = self._held[begin:middle]
-        if family.call_id is not None and not family.is_object:
-            name = name.split(family.call_id[0])[0]
-        self._calls.append({"name": name, "arguments": None})
-        self._held = self._held[middle + len(family.middle) :]
-        if family.arguments == "json":
+        self._calls.append({"name": found[1], "arguments": None})
+        self._held = self._held[found.end() :]
+        self._in_pairs = self._family.arguments == "pairs"
+        if not self._in_pairs:
             self._reader = PartialReader(lambda key, value: None)
         self.changes += 1
         return True
 
-    def finish(self) -> None:
-        """End the text. Text that could have begun the first marker or a call becomes part of `data`.
+    def _push_pair(self, notation: _Notation) -> bool | None:
+        """Read the beginning of a pair, or its end. Returns as `_push_call`, and None if no pair begins here."""
+        end = self._family.pair[2].strip() or self._family.pair[2]
+        if self._value is None:
+            found = notation.pair.match(self._held)
+            if found is None:
+                return None
+            self._held, self._searched = self._held[found.end() :], 0
+            self._value = "text" if self._source.is_text(self._calls[-1]["name"], found[1]) else "json"
+            return True
+        if self._value == "json" and self._held[:1] in ("{", "["):
+            self._reader, self._value = PartialReader(lambda key, value: None), "text"
+            return True
+        at = self._held.find(end, self._searched)
+        if at < 0:
+            self._searched = max(0, len(self._held) - len(end))
+            return False
+        self._held, self._value = self._held[at + len(end) :], None
+        return True
 
-        If the text ends with a beginning of the end marker of the reasoning, this beginning is left out.
-        """
+    def finish(self) -> None:
+        try:
+            found = self._source.found("".join(self._read))
+        except ConstraintError:  # the caller reports the error: it parses the text, too
+            return
         if self._thoughts is not None:
-            self._held += self._thoughts.finish()
-        if not self._in_calls:
-            self._text, self._held = self._text + self._held, ""
+            self._thoughts.text = found.reasoning
+        self._text, self._reader = found.text, None
+        self._calls = [{"name": name, "arguments": _as_json(arguments)} for name, arguments, _ in found.calls]
+        self.changes += 1
 
     @property
     def data(self) -> dict[str, Any]:
         calls = [dict(call) for call in self._calls]
-        if self._reader is not None:
+        if self._reader is not None and not self._in_pairs:
             calls[-1]["arguments"] = self._reader.snapshot()
         reasoning = "" if self._thoughts is None else self._thoughts.text
         return {"text": self._text, "reasoning": reasoning, "calls": calls}
@@ -318,3 +448,11 @@ class CallsProgress:
     @property
     def fields(self) -> dict[str, Any]:
         return self.data
+
+
+def _as_json(arguments: Any) -> Any:
+    """Return the arguments of a call. A str that is the JSON text of an object becomes this object."""
+    if isinstance(arguments, str):
+        with suppress(ValueError):
+            return one if isinstance(one := loads(arguments), dict) else arguments
+    return arguments

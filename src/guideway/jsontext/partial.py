@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from guideway.jsontext.numbers import read_int
+
 __all__ = ["PartialReader"]
 
 _SPACE = re.compile(r"[ \t\r\n,:]*")
@@ -26,6 +28,7 @@ class PartialReader:
 
     Args:
         on_entry: Is called with key and value of each complete entry of the outermost object.
+        parse_float: Returns the value of a number with a fraction or an exponent.
 
     Attributes:
         root: The value so far, with arrays, objects and strings that are still open. None before any value.
@@ -33,8 +36,8 @@ class PartialReader:
         is_closed: Whether an outermost array or object has ended.
     """
 
-    def __init__(self, on_entry: Callable[[str, Any], None]) -> None:
-        self._on_entry = on_entry
+    def __init__(self, on_entry: Callable[[str, Any], None], *, parse_float: Callable[[str], Any] = float) -> None:
+        self._on_entry, self._parse_float = on_entry, parse_float
         self._open: list[dict[str, Any] | list[Any]] = []
         self._keys: list[str | None] = []
         self._scalar: list[str] = []  # the parts of an incomplete scalar
@@ -135,7 +138,7 @@ class PartialReader:
         return end
 
     def _complete(self) -> None:
-        value = json.loads("".join(self._scalar))
+        value = json.loads("".join(self._scalar), parse_float=self._parse_float, parse_int=read_int)
         self._scalar.clear()
         self._grown = self._rest = ""
         if self._open and isinstance(self._open[-1], dict) and self._keys[-1] is None:

@@ -18,7 +18,7 @@ from guideway.constraints.special_token import marker, up_to_marker
 from guideway.constraints.tags import without
 from guideway.constraints.tools.arguments import is_text, pairs, properties, python
 from guideway.constraints.tools.families import FAMILIES, Family, family_of
-from guideway.constraints.tools.reply_parser import no_constant, read
+from guideway.constraints.tools.reply_parser import Found, no_constant, read
 from guideway.constraints.tools.tool import Tool, named
 from guideway.errors import (
     ConstraintError,
@@ -330,13 +330,17 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
             InvalidTextError: A part of the reply cannot be parsed, a call is not allowed, there are too many calls, or
                 a required call is missing.
         """
-        found = read(self.family, text, {tool.name for tool in self.tools}, self._is_text)
+        found = self.found(text)
         calls = tuple(self._read(*call) for call in found.calls)
         if not calls and self.choice not in ("auto", "none"):
             raise InvalidTextError(f"expected a tool call, found {text[:80]!r}")
         if len(calls) > 1 and not (self.parallel and self.family.several):
             raise InvalidTextError(f"expected at most one tool call, found {len(calls)} in {text[:80]!r}")
         return Reply(found.text, calls, found.reasoning)
+
+    def found(self, text: str) -> Found:
+        """Return the parts of a reply, without a check of the calls. Raises `InvalidTextError` if one cannot be parsed."""
+        return read(self.family, text, {tool.name for tool in self.tools}, self.is_text)
 
     def _read(self, name: str, arguments: Any, call_id: str) -> ToolCall:
         if name not in self._called:
@@ -346,7 +350,8 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         arguments, value = _read_arguments(self._called[name], arguments)
         return ToolCall(name, value, call_id, (value, arguments))
 
-    def _is_text(self, name: str, key: str) -> bool:
+    def is_text(self, name: str, key: str) -> bool:
+        """Return whether a value among `pairs` is written as text: an argument `key` of the tool `name`."""
         tool = self._called.get(name)
         return tool is None or any(one == key and is_text(tool, schema) for one, schema, _ in properties(tool))
 
