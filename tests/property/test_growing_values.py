@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from guideway.constraints.tools import FAMILIES
 from guideway.errors import InvalidTextError
 from guideway.generation.partial_values import progress_of
 from guideway.grammar.recognizer import accepts, byte_automaton
+from guideway.server.reply_stream import ReplyStream
 from tests.conformance.test_conformance import cases
 from tests.helpers.counts import counts
 from tests.property import test_tool_families as families
@@ -105,18 +107,23 @@ def reply(source: gw.ToolCalls, text: str) -> dict[str, Any]:
     return {"text": found.text, "reasoning": found.reasoning, "calls": calls}
 
 
+def has_open_reasoning(source: gw.ToolCalls, text: str, reasoning: str) -> bool:
+    """Whether a reply without reasoning begins as reasoning does. It is then shown as reasoning while it grows."""
+    begin, _ = source.family.thoughts or ("", "")
+    return source.family.thoughts is not None and not reasoning and (text.lstrip() if begin else text).startswith(begin)
+
+
 def compare(source: gw.ToolCalls, text: str, rng: random.Random) -> list[Any]:
     """Returns the growing values of a reply; raises where one is wrong."""
     whole = reply(source, text)
     seen, last = grown(source, divided(rng, text))
     assert last == whole, (source.family, text)
-    begin = source.family.thoughts[0] if source.family.thoughts else ""
-    open_reasoning = text.lstrip()[len(begin) :] if source.family.thoughts and not whole["reasoning"] else ""
+    if has_open_reasoning(source, text, whole["reasoning"]):
+        return seen
     for one in seen:
         given = (source.family, text, one, whole)
         assert whole["text"].startswith(one["text"]), given
-        # Reasoning is shown before it is known that it ends. Without an end, it is text.
-        assert (whole["reasoning"] or open_reasoning).startswith(one["reasoning"]), given
+        assert whole["reasoning"].startswith(one["reasoning"]), given
         assert len(one["calls"]) <= len(whole["calls"]), given
         for call, expected in zip(one["calls"], whole["calls"], strict=False):
             assert call["name"] == expected["name"], given
@@ -161,11 +168,35 @@ INSIDE += [
 ]
 
 
+def compare_parts(source: gw.ToolCalls, text: str, rng: random.Random) -> None:
+    """Raises if the parts that the server sends while a reply grows differ from the reply."""
+    whole, stream = source.parse(text), ReplyStream(source.family, has_calls=True)
+    parts = [one for part in divided(rng, text) for one in stream.push(part)] + stream.finish()
+    if stream.holds_calls or has_open_reasoning(source, text, whole.reasoning):
+        return  # the calls are only in the result
+    shown: dict[str, str] = {"text": "", "reasoning": ""}
+    calls = [{"name": part.text, "arguments": ""} for part in parts if part.kind == "name"]
+    for part in parts:
+        if part.kind == "arguments":
+            calls[part.call]["arguments"] += part.text
+        elif part.kind != "name":
+            shown[part.kind] += part.text
+    assert shown["reasoning"] == whole.reasoning, (source.family, text)
+    assert shown["text"] == (whole.text.lstrip("\n") if whole.reasoning else whole.text), (source.family, text)
+    read = [(call["name"], json.loads(call["arguments"])) for call in calls]
+    assert read == [(call.name, call.json_arguments()) for call in whole.calls], (source.family, text)
+
+
 @counts(10, 300)
 @pytest.mark.parametrize("name", WRITERS)
-def test_replies_of_known_families(name: str, count: int) -> None:
-    """The arguments contain parts of calls."""
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_replies_of_known_families(name: str, is_begun: bool, count: int) -> None:
+    """The arguments contain parts of calls. `is_begun`: the prompt ends with the text before the reasoning."""
     rng, family = random.Random(name), FAMILIES[name]
+    begin, end = family.thoughts or ("", "")
+    is_begun = is_begun and bool(family.thoughts) and not family.answer
+    if is_begun:
+        family = replace(family, thoughts=("", end))
     source = gw.ToolCalls(TOOLS, family=family)
     automaton = byte_automaton(source.grammar())
     found = shown = 0
@@ -175,13 +206,18 @@ def test_replies_of_known_families(name: str, count: int) -> None:
             if called == "weather":
                 arguments["city"] = "".join(rng.choices(INSIDE, k=rng.randrange(4)))
         text = rng.choice(["", "\n\n", "Let me see. "]) if family.trigger and not family.answer else ""
-        thoughts = rng.choice(["", "Hm.\n"]) if family.thoughts else ""
+        if begin and family.trigger and not family.answer and rng.random() < 0.2:
+            text = f" \n{begin}Hm{end}{text}"
+        thoughts = rng.choice(["", "\nHm.\n"]) if family.thoughts else ""
         written = WRITERS[name](text, calls, thoughts)
+        if is_begun and thoughts:
+            written = written.removeprefix(begin)
         if accepts(automaton, written):
             found += 1
             shown += any(one["calls"] for one in compare(source, written, rng))
+            compare_parts(source, written, rng)
     assert found >= count // 2
-    assert shown >= found // 2 or family.arguments == "python"
+    assert shown >= found // (4 if is_begun else 2) or family.arguments == "python"
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ class _Thoughts:
     Args:
         begin: The marker before the reasoning. It can be empty.
         end: The marker after the reasoning.
-        space: Whether white space may precede the first marker.
+        space: Whether white space may precede the first marker, if it is not empty.
 
     Attributes:
         text: The reasoning so far.
@@ -154,8 +154,8 @@ class _Thoughts:
             return text
         self._held += text
         if not self.has_begun:
-            inner = self._held.lstrip() if self._space else self._held
-            if (len(inner) < len(self._begin) or not inner) and self._begin.startswith(inner):
+            inner = self._held.lstrip() if self._space and self._begin else self._held
+            if len(inner) < len(self._begin) and self._begin.startswith(inner):
                 return ""
             if not inner.startswith(self._begin):
                 return self._over(self._held)

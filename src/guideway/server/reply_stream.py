@@ -88,13 +88,15 @@ class ReplyStream:
 
     def _begin(self) -> Iterator[ReplyPart]:
         family = self._family
+        begin = family.thoughts[0] if family.thoughts is not None else ""
+        inner = self._pending.lstrip() if begin else self._pending  # white space may precede a marker
         if family.answer:
             self.holds_calls = True  # a notation with channels: the whole reply is only in the result
             self._state = self._held
-        elif family.thoughts is not None and self._pending.startswith(family.thoughts[0]):
-            self._pending = self._pending[len(family.thoughts[0]) :]
+        elif family.thoughts is not None and inner.startswith(begin):
+            self._pending = inner[len(begin) :]
             self._state = self._reasoning
-        elif family.thoughts is None or not family.thoughts[0].startswith(self._pending):
+        elif family.thoughts is None or not begin.startswith(inner):
             self._state = self._text if self._has_calls else self._text_only
         yield from ()
 

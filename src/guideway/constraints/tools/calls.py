@@ -30,7 +30,7 @@ from guideway.errors import (
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
-from guideway.grammar.recognizer import byte_automaton
+from guideway.grammar.recognizer import byte_automaton, fits
 from guideway.grammar.regular import (
     ANY_CHAR,
     ANY_TEXT,
@@ -211,6 +211,10 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
     def _grammar(self) -> Grammar:
         return lower(self._rules, "reply").grammar
 
+    @cached_property
+    def _without_reasoning(self) -> Grammar:
+        return lower([Rule("reply", self._choice())], "reply").grammar
+
     def for_tokenizer(self, tokenizer: Tokenizer | None) -> ToolCalls:
         """Return the constraint with the family of a tokenizer's chat template, or itself if the family was given.
 
@@ -340,7 +344,8 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
 
     def found(self, text: str) -> Found:
         """Return the parts of a reply, without a check of the calls. Raises `InvalidTextError` if one cannot be parsed."""
-        return read(self.family, text, {tool.name for tool in self.tools}, self.is_text)
+        names = {tool.name for tool in self.tools}
+        return read(self.family, text, names, self.is_text, lambda one: fits(self._without_reasoning, one))
 
     def _read(self, name: str, arguments: Any, call_id: str) -> ToolCall:
         if name not in self._called:

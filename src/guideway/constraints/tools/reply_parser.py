@@ -47,7 +47,13 @@ class Found:
     calls: list[tuple[str, Any, str]] = field(default_factory=list)
 
 
-def read(family: Family, text: str, names: Collection[str], is_text: Callable[[str, str], bool]) -> Found:
+def read(
+    family: Family,
+    text: str,
+    names: Collection[str],
+    is_text: Callable[[str, str], bool],
+    fits: Callable[[str], bool],
+) -> Found:
     """Parse a reply.
 
     Args:
@@ -56,6 +62,7 @@ def read(family: Family, text: str, names: Collection[str], is_text: Callable[[s
         names: The names of the tools. A name in the reply that is not one of them may still be in `Found.calls`.
         is_text: Is called with the names of a tool and of an argument. Returns True if the value of the argument is
             written as text without quotes, and False if it is JSON.
+        fits: Returns whether the grammar allows a text as a reply without reasoning.
 
     Raises:
         InvalidTextError: A call cannot be parsed, text follows the calls of a family without a `trigger`, or a part of
@@ -65,13 +72,16 @@ def read(family: Family, text: str, names: Collection[str], is_text: Callable[[s
         return _channels(text, names)
     found = Found()
     if family.thoughts is not None and (inside := _between(text, *family.thoughts)) is not None:
-        found.reasoning, text = inside
+        reasoning, rest = inside
+        calls = family.trigger in reasoning if family.trigger else re.match(family.begins, text)
+        if not calls or fits(rest) or not fits(text):  # else the end of the reasoning is in an argument of a call
+            found.reasoning, text = reasoning, rest
     _Calls(family, text, found, names, is_text).run()
     return found
 
 
 def _between(text: str, before: str, after: str) -> tuple[str, str] | None:
-    start = _space(text, 0)
+    start = _space(text, 0) if before else 0
     if not text.startswith(before, start) or (end := text.find(after, start + len(before))) < 0:
         return None
     return text[start + len(before) : end], text[end + len(after) :]

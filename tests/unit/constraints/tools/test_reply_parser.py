@@ -71,6 +71,25 @@ def test_functions_before_the_name_of_a_tool_is_ignored(family: str) -> None:
     assert gw.ToolCalls(TOOLS, family=family).parse(written).calls[0].name == "now"
 
 
+@pytest.mark.parametrize("family", ["hermes", "glm", "qwen-coder", "mistral-v11", "deepseek"])
+@pytest.mark.parametrize(
+    "inside", ["{}", "{}<tool_call>\n", "{}<tool_call>\n<function=now>\n</function>\n</tool_call>"]
+)
+def test_the_end_of_reasoning_in_an_argument(family: str, inside: str) -> None:
+    thoughts = FAMILIES[family].thoughts or ("", "")
+    city = inside.format(thoughts[1])
+    for begin in ("", thoughts[0]):
+        known = replace(FAMILIES[family], thoughts=(begin, thoughts[1]))
+        for before in ("", f"{begin}I call <tool_call>.{thoughts[1]}"):
+            for choice in ("required", "weather"):
+                source = gw.ToolCalls(TOOLS, family=known, choice=choice)
+                written = before + written_calls(known, [("weather", {"city": city, "days": 2})])
+                assert fits(source.grammar(), written)
+                found = source.parse(written)
+                assert [(call.name, call.arguments["city"]) for call in found.calls] == [("weather", city)]
+                assert found.reasoning == ("I call <tool_call>." if before else "")
+
+
 @pytest.mark.parametrize(("family", "reply"), [*BROKEN, *ENDLESS])
 def test_what_cannot_be_read(family: str, reply: str) -> None:
     with pytest.raises(gw.errors.InvalidTextError):
