@@ -5,7 +5,6 @@ Each field of a body either has its effect, or has no effect on the text (such a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -35,6 +34,8 @@ from guideway.batch.tool_fields import read_tools
 from guideway.errors import InvalidRequestError
 from guideway.integrations._common import KINDS, requested
 from guideway.jsontext.decoder import loads
+from guideway.jsontext.encoder import exact_json
+from guideway.jsontext.numbers import written_float
 
 __all__ = ["DEFAULTS", "ENDPOINTS", "read_body", "request_of"]
 
@@ -249,7 +250,7 @@ def _requested(param: str, kind: str, spec: Any) -> Any:
         return constraint_at(param, lambda: requested(kind, spec))
 
     def read() -> Any:
-        return shared_constraint("schema", loads(spec) if isinstance(spec, str) else spec)
+        return shared_constraint("schema", loads(spec, parse_float=written_float) if isinstance(spec, str) else spec)
 
     return constraint_at(param, read)
 
@@ -270,7 +271,7 @@ def _format(given: Mapping[str, Any] | None, param: str, flat: bool) -> Any:
     if kind == "json_object":
         return shared_constraint("schema", {"type": "object"})
     if kind == "structural_tag":
-        text = json.dumps(given)
+        text = exact_json(given)
         return constraint_at(param, lambda: requested("structural_tag", text))
     if kind != "json_schema":
         raise InvalidRequestError(

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from guideway.errors import GuidewayError, InvalidRequestError
 from guideway.jsontext.decoder import loads
+from guideway.jsontext.numbers import written_float
 
 __all__ = ["MAX_LINE_BYTES", "Line", "decoded", "split_lines", "strict_loads"]
 
@@ -81,8 +82,10 @@ def decoded(line: Line) -> object:
 def strict_loads(text: str) -> Any:
     """Return the JSON value of a text. NaN and numbers that are not finite are refused, because JSON cannot write them.
 
-    In a text that is nested deeper than `jsontext.copying.MAX_C_DEPTH`, a number that is too large for a float is not
-    refused, because `loads` ignores `parse_float` there.
+    Numbers with a fraction or an exponent are results of `written_float`, so that schemas in the text are exact.
+
+    In a text that is nested deeper than `jsontext.copying.MAX_C_DEPTH`, they are floats, and a number that is too large
+    for a float is not refused, because `loads` ignores `parse_float` there.
 
     Raises:
         ValueError: The text is not JSON, or it has such a number.
@@ -92,7 +95,7 @@ def strict_loads(text: str) -> Any:
 
 
 def _finite(text: str) -> float:
-    number = float(text)
+    number = written_float(text)
     if not isfinite(number):
         raise ValueError(f"the number {text:.40} is out of range")
     return number

@@ -16,6 +16,8 @@ from guideway.constraints import Choice, Constraint, Ebnf, Format, Gbnf, JsonSch
 from guideway.constraints.known import check_lowering
 from guideway.errors import ConstraintError, GuidewayError, InvalidConstraintError, InvalidRequestError
 from guideway.generation.options import Prompt
+from guideway.jsontext.encoder import exact_json
+from guideway.jsontext.numbers import written_float
 
 __all__ = [
     "CONSTRAINTS",
@@ -132,14 +134,14 @@ def shared_constraint(kind: str, value: object) -> Constraint[Any]:
     of 65,536 characters and more are not cached.
     """
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        text = exact_json(value)
     except (RecursionError, ValueError, TypeError):  # nested too deeply, or not JSON; the constructor does not recurse
         return _OF_LINES[kind](value)
     return _recent(kind, text) if len(text) < 1 << 16 else _OF_LINES[kind](value)
 
 
 def _read(kind: str, text: str) -> Constraint[Any]:
-    return _OF_LINES[kind](json.loads(text))
+    return _OF_LINES[kind](json.loads(text, parse_float=written_float))
 
 
 _recent = cached(1024, characters=4 << 20, size=lambda _, text: len(text))(_read)

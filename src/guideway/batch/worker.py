@@ -23,6 +23,7 @@ from guideway.generation import Generation
 from guideway.generation.extraction import Extraction
 from guideway.generation.options import BATCH, check_names
 from guideway.generation.protocol import AnyModel, GeneratingModel
+from guideway.jsontext.numbers import written_float
 from guideway.loading import load
 
 __all__ = ["Worker", "constraint_of_row", "fields_of", "filled", "is_missing", "model_named"]
@@ -333,7 +334,7 @@ def constraint_of_row(given: object, default: Constraint[Any] | None) -> Constra
         return default
     if isinstance(given, (str, bytes)):
         try:
-            given = json.loads(given)
+            given = json.loads(given, parse_float=written_float)
         except (ValueError, RecursionError) as error:
             raise InvalidConstraintError(f"the constraint of the row is not JSON: {error}") from None
     elif isinstance(given, Mapping):

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from guideway._kernel import copy_plain, count_values
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
-from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, bounded, read_float
+from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, WrittenFloat, bounded, read_float
 from guideway.jsontext.pointer import pointer, shown
 
 __all__ = ["LONE_SURROGATE", "MAX_C_DEPTH", "MAX_DEPTH", "MAX_VALUES", "SURROGATE", "copy_schema", "copy_value"]
@@ -70,6 +70,8 @@ def _exact(number: object) -> int | Decimal | None:
     """Return a float or `Decimal` as an exact number; None for other types, NaN, infinity, and too many digits."""
     if type(number) is float:
         number = Decimal(repr(number))
+    elif isinstance(number, WrittenFloat):
+        number = Decimal(number.text)
     return bounded(number) if type(number) is Decimal and number.is_finite() else None
 
 
@@ -146,7 +148,7 @@ def _scalar(value: object, path: _Path | None, exact: bool) -> object:
     if isinstance(value, int):
         return _number(int(value), path)
     if isinstance(value, float):
-        value = Decimal(repr(float(value)))
+        value = Decimal(value.text if isinstance(value, WrittenFloat) else repr(float(value)))
     if isinstance(value, Decimal) and value.is_finite():
         return _number(value, path) if exact else read_float(str(value))
     found = "a number that JSON cannot write" if isinstance(value, Decimal) else f"a {type(value).__name__}"

@@ -9,8 +9,9 @@ from decimal import Decimal
 from guideway._kernel import nests_deeper
 from guideway.caching import cached
 from guideway.jsontext.copying import MAX_C_DEPTH
+from guideway.jsontext.numbers import WrittenFloat
 
-__all__ = ["identity", "write_json", "write_number"]
+__all__ = ["exact_json", "identity", "write_json", "write_number"]
 
 
 def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
@@ -19,6 +20,16 @@ def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
     `Decimal` numbers are written without an exponent. `comma` and `colon` are the separators.
     """
     return _plainly_written(value, comma, colon, same=False) or "".join(_written(value, comma, colon))
+
+
+def exact_json(value: object) -> str:
+    """Return `json.dumps(value, ensure_ascii=False)`, but each `WrittenFloat` as its text.
+
+    Raises the errors of `json.dumps`.
+    """
+    if WrittenFloat.MARK not in repr(value):
+        return json.dumps(value, ensure_ascii=False)
+    return "".join(_written(value, ", ", ": "))
 
 
 def _plainly_written(value: object, comma: str, colon: str, same: bool) -> str | None:
@@ -60,6 +71,8 @@ def _written(value: object, comma: str, colon: str, same: bool = False) -> Itera
         elif isinstance(one, Decimal):
             digits = write_number(one)
             yield digits.rstrip("0").rstrip(".") if same and "." in digits else digits
+        elif isinstance(one, WrittenFloat):
+            yield one.text
         else:
             yield json.dumps(one, ensure_ascii=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 
-__all__ = ["MAX_DIGITS", "TOO_MANY_DIGITS", "bounded", "read_float", "read_int"]
+__all__ = ["MAX_DIGITS", "TOO_MANY_DIGITS", "WrittenFloat", "bounded", "read_float", "read_int", "written_float"]
 
 MAX_DIGITS = 1000
 """The maximum number of digits of a number in a schema before the decimal point, and also after it."""
@@ -12,6 +12,39 @@ MAX_DIGITS = 1000
 TOO_MANY_DIGITS = f"numbers may have at most {MAX_DIGITS} digits before and after the point"
 _INFINITE = float("inf")
 _TOO_LARGE = 10**MAX_DIGITS
+
+
+class WrittenFloat(float):
+    """A float with the text from which it was read, which a schema uses as the exact number.
+
+    The `json` module writes it as any float; `exact_json` writes its text.
+
+    Args:
+        text: The number in JSON.
+    """
+
+    __slots__ = ("text",)
+    MARK = "float('"
+    """The beginning of the repr."""
+
+    text: str
+
+    def __new__(cls, text: str) -> WrittenFloat:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+    def __getnewargs__(self) -> tuple[str]:  # type: ignore[override]  # the arguments of this `__new__`
+        return (self.text,)
+
+    def __repr__(self) -> str:
+        return f"{self.MARK}{self.text}')"
+
+
+def written_float(text: str) -> float:
+    """Return a number of JSON text as a float. It is a `WrittenFloat` if the repr of the float is another text."""
+    value = float(text)
+    return value if repr(value) == text else WrittenFloat(text)
 
 
 def bounded(number: int | Decimal) -> int | Decimal | None:

@@ -22,6 +22,7 @@ from typing import Any
 
 from guideway import background, disk
 from guideway.constraints.tools import Family
+from guideway.jsontext.encoder import exact_json
 from guideway.server.errors import HttpError
 
 __all__ = ["LENGTH", "ConstraintWorkers"]
@@ -180,7 +181,7 @@ def _message(url: str, body: Mapping[str, Any], family: Family | None) -> tuple[
     """Return the message to a worker with the constraint of a body, and the digest of the message."""
     fields = {name: body[name] for name in _FIELDS if body.get(name) is not None}
     value = {"url": url, "body": fields, "family": None if family is None else asdict(family)}
-    text = json.dumps(value, separators=(",", ":")).encode()
+    text = exact_json(value).encode("utf-8", "surrogatepass")
     return text, hashlib.blake2b(text, digest_size=16).digest()
 
 

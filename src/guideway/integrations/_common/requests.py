@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
@@ -13,6 +12,8 @@ from guideway.errors import GuidewayError, InvalidConstraintError, LimitExceeded
 from guideway.integrations._common.structural_tags import structural_tag
 from guideway.jsontext.copying import MAX_C_DEPTH
 from guideway.jsontext.decoder import loads
+from guideway.jsontext.encoder import exact_json
+from guideway.jsontext.numbers import written_float
 from guideway.jsontext.tokens import is_deeper
 
 __all__ = ["KINDS", "requested", "token_budget"]
@@ -47,8 +48,8 @@ def requested(kind: str, spec: object) -> object:
             raise InvalidConstraintError("json_object must be true or absent")
         return _read(kind, "")
     if kind in ("regex", "grammar"):
-        raise InvalidConstraintError(f"the value of {short_repr(kind)} must be a str, got {type(spec).__name__}")
-    return requested(kind, json.dumps(spec)) if kind in ("choice", "structural_tag") else spec
+        raise InvalidConstraintError(f"the value of {kind!r} must be a str, got {type(spec).__name__}")
+    return requested(kind, exact_json(spec)) if kind in ("choice", "structural_tag") else spec
 
 
 def _read(kind: str, spec: str) -> object:
@@ -84,7 +85,8 @@ def _parsed(text: str, what: str, *, unique: bool = False) -> Any:
     try:
         if unique and is_deeper(text, MAX_C_DEPTH):
             raise LimitExceededError(f"{what} is nested deeper than {MAX_C_DEPTH} levels")
-        return loads(text, object_pairs_hook=_unique) if unique else loads(text)
+        hooks = {"object_pairs_hook": _unique} if unique else {}
+        return loads(text, parse_float=written_float, **hooks)
     except ValueError as error:
         if isinstance(error, GuidewayError):
             raise
