@@ -21,7 +21,16 @@ from guideway.grammar.regular import Complement, Concat, Intersection, Literals,
 if TYPE_CHECKING:
     from guideway.constraints.exports import LarkDialect, RegexDialect
 
-__all__ = ["Captured", "Constraint", "Literal", "Repeated", "check_text", "either_of", "one_after_the_other"]
+__all__ = [
+    "Captured",
+    "Constraint",
+    "Literal",
+    "Repeated",
+    "check_counts",
+    "check_text",
+    "either_of",
+    "one_after_the_other",
+]
 
 MAX_TIMES = 2**31 - 1
 """The largest repetition count that `repeat` accepts."""
@@ -468,6 +477,28 @@ def _regular(source: Constraint[object], sign: str) -> Regular:
     return language
 
 
+def check_counts(least: object, most: object, what: str) -> None:
+    """Check the minimum and maximum number of repetitions; a maximum of None is valid.
+
+    `what` is a word for messages.
+
+    Raises:
+        InvalidConstraintError: `least` is negative or greater than `most`.
+        LimitExceededError: A number is greater than `MAX_TIMES`.
+        TypeError: A number is not an int.
+    """
+    if type(least) is not int or not (most is None or type(most) is int):
+        raise TypeError(f"{what} counts must be ints, got {short_repr(least)} and {short_repr(most)}")
+    if max(least, most or 0) > MAX_TIMES:
+        raise LimitExceededError(
+            f"{what} counts must be at most {MAX_TIMES:,}, got {short_repr(max(least, most or 0))}"
+        )
+    if least < 0 or (most is not None and most < least):
+        raise InvalidConstraintError(
+            f"{what} counts need 0 <= least <= most, got least={short_repr(least)} and most={short_repr(most)}"
+        )
+
+
 class Repeated(Constraint[str]):
     """A constraint repeated `least` to `most` times (None: unbounded). The value is the text.
 
@@ -475,17 +506,9 @@ class Repeated(Constraint[str]):
     """
 
     def __init__(self, part: Constraint[object], least: int, most: int | None, separator: str) -> None:
-        if not all(type(times) is int for times in (least, 0 if most is None else most)):
-            raise TypeError(f"repetition counts must be ints, got {short_repr(least)} and {short_repr(most)}")
+        check_counts(least, most, "repetition")
         if not isinstance(separator, str):
             raise TypeError(f"separator must be a str, got {type(separator).__name__}")
-        if max(least, most or 0) > MAX_TIMES:
-            found = short_repr(max(least, most or 0))
-            raise LimitExceededError(f"repetition counts must be at most {MAX_TIMES:,}, got {found}")
-        if least < 0 or (most is not None and most < least):
-            raise InvalidConstraintError(
-                f"repetition counts need 0 <= least <= most, got least={short_repr(least)} and most={short_repr(most)}"
-            )
         self.part, self.least, self.most, self.separator = part, least, most, separator
         one = term_of(part)
         between = Text(Literals((separator,)))

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from guideway.arguments import short_repr
 from guideway.caching import cached_property
-from guideway.constraints.base import Constraint, check_text
+from guideway.constraints.base import Constraint, check_counts, check_text
 from guideway.constraints.captures import Rules
 from guideway.constraints.coerce import source_of
 from guideway.constraints.embed import separated, term_of
@@ -136,6 +136,8 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
         InvalidConstraintError: There are no tags, or the counts are not valid. A trigger is empty, contains another
             one, is not a prefix of a tag, or ends inside the name of a special token. A trigger contains a special
             token and has a proper suffix that is also a prefix. A tag has no trigger.
+        LimitExceededError: A count is greater than 2**31 - 1.
+        TypeError: A count is not an int.
     """
 
     def __init__(
@@ -151,8 +153,7 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
         self.tags, self.special = tuple(tags), tuple(special)
         if not self.tags:
             raise InvalidConstraintError("Tags needs at least one tag")
-        if least < 0 or (most is not None and most < least):
-            raise InvalidConstraintError(f"tag counts need 0 <= least <= most, got least={least} and most={most}")
+        check_counts(least, most, "tag")
         self.triggers = tuple(dict.fromkeys(triggers if triggers is not None else (tag.begin for tag in self.tags)))
         self.least, self.most, self.separator = least, most, separator
         for one in self.triggers:

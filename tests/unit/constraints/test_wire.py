@@ -18,6 +18,7 @@ from guideway import constraints as c
 from guideway.constraints import Constraint, from_wire, to_wire
 from guideway.errors import (
     ConstraintError,
+    GuidewayError,
     InvalidConstraintError,
     LimitExceededError,
     UnsatisfiableError,
@@ -299,6 +300,15 @@ def test_a_type_that_changed_is_refused() -> None:
             {"kind": "repeat", "spec": 0, "options": {"least": 2**40}, "parts": [{"kind": "regex", "spec": "a"}]},
             LimitExceededError,
         ),
+        (
+            {
+                "kind": "tags",
+                "spec": [["<a>", 0, "</a>"]],
+                "options": {"least": 2**64},
+                "parts": [{"kind": "regex", "spec": "a"}],
+            },
+            LimitExceededError,
+        ),
     ],
 )
 def test_hostile_documents(change: dict[str, Any], error: type[Exception]) -> None:
@@ -315,6 +325,76 @@ def test_shared_parts_cannot_grow_exponentially(kind: str) -> None:
     parts = [{"kind": "regex", "spec": "a"}, *({"kind": kind, "spec": spec(number)} for number in range(60))]
     with pytest.raises(LimitExceededError, match="may describe 100,000 constraints"):
         from_wire({"guideway": 1, "kind": kind, "spec": spec(60), "parts": parts})
+
+
+JUNK: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2**31,
+    2**64,
+    10**30,
+    1.5,
+    1e308,
+    "",
+    "a",
+    "(",
+    "[[",
+    [],
+    [1],
+    {},
+    {"a": 1},
+    [[]],
+]
+JUNK += [
+    [["a", 0, "b"]],
+    "x{1000000}",
+    "(a{1000}){1000}",
+    "start: start",
+    "root ::= root",
+    '{"$ref": "#"}',
+    "date",
+    "any",
+]
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """The containers of a JSON value, each with each of its keys or indices."""
+    found: list[tuple[Any, Any]] = []
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, (dict, list)):
+            keys = list(one) if isinstance(one, dict) else list(range(len(one)))
+            found += ((one, key) for key in keys)
+            todo += (one[key] for key in keys)
+    return found
+
+
+@counts(400, 20_000)
+def test_changed_documents_have_typed_errors(count: int) -> None:
+    known = [to_wire(one) for one in examples()]
+    errors = 0
+    for seed in range(count):
+        draw = random.Random(seed)
+        document = json.loads(json.dumps(draw.choice(known)))
+        del document["digest"]
+        for _ in range(draw.choice([1, 1, 2, 3])):
+            box, key = draw.choice(places(document))
+            other, at = draw.choice(places(document))
+            if draw.random() < 0.15:
+                del box[key]
+            else:
+                box[key] = json.loads(json.dumps(other[at] if draw.random() < 0.2 else draw.choice(JUNK)))
+            if not document:
+                break
+        try:
+            gw.compile(from_wire(document), BYTES)
+        except GuidewayError:
+            errors += 1
+    assert errors > count // 2
 
 
 def test_hostile_texts() -> None:
