@@ -187,7 +187,9 @@ def test_misfits_are_named(message: str, tmp_path: Path) -> None:
 def test_paths_that_cannot_be_used(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     for use in (lambda: gw.load(f"onnx:{path}"), lambda: Tokenizer.of(path)):
-        with pytest.raises(ModelNotFoundError, match=f"^no (ONNX model|tokenizer) at {re.escape(str(path))}: expected"):
+        with pytest.raises(
+            ModelNotFoundError, match=f"^no (ONNX model|tokenizer) at {re.escape(str(path)[:250])}.*: expected"
+        ):
             use()
 
 

@@ -24,6 +24,19 @@ def post(server: LiveServer, path: str, status: int = 200, **body: Any) -> Any:
     return found.json()
 
 
+def waiting(begun: threading.Event, ends: threading.Event, before: str = "", after: str = "") -> Any:
+    """An operation of sessions that feeds a text, sets `begun`, waits for `ends`, and feeds another text."""
+
+    def run(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+        session.feed(before)
+        begun.set()
+        assert ends.wait(30)
+        session.feed(after)
+        return {}
+
+    return run
+
+
 def test_check(server: LiveServer) -> None:
     assert post(server, "check", regex="[0-9]{2}", text="12")["fits"]
     found = post(server, "check", regex="[0-9]{2}", text="1a")
@@ -146,12 +159,7 @@ def test_requests_that_wait_for_a_session_that_is_deleted(server: LiveServer, mo
         found.append(name)
         return get(store, key, name)
 
-    def slow(session: Session, body: dict[str, Any]) -> dict[str, Any]:
-        begun.set()
-        assert ends.wait(30)
-        return {}
-
-    monkeypatch.setitem(OPERATIONS, "infer", ((), slow))
+    monkeypatch.setitem(OPERATIONS, "infer", ((), waiting(begun, ends)))
     monkeypatch.setattr(SessionStore, "get", counted)
 
     async def until(count: int) -> None:
@@ -180,14 +188,7 @@ def test_a_session_is_shown_after_the_operation_that_runs(server: LiveServer, mo
     url = f"{server.url}/guideway/sessions/{post(server, 'sessions', prompt='a')['id']}"
     begun, ends = threading.Event(), threading.Event()
 
-    def slow(session: Session, body: dict[str, Any]) -> dict[str, Any]:
-        session.feed("b")
-        begun.set()
-        assert ends.wait(30)
-        session.feed("c")
-        return {}
-
-    monkeypatch.setitem(OPERATIONS, "feed", ((), slow))
+    monkeypatch.setitem(OPERATIONS, "feed", ((), waiting(begun, ends, "b", "c")))
 
     async def run() -> tuple[str, bool]:
         async with httpx.AsyncClient(timeout=60) as client:
@@ -220,13 +221,6 @@ def test_a_cancelled_operation_keeps_its_session_until_its_thread_ends(
                 finally:
                     leases.append("end")
 
-    def slow(session: Session, body: dict[str, Any]) -> dict[str, Any]:
-        session.feed("b")
-        begun.set()
-        assert ends.wait(30)
-        session.feed("c")
-        return {}
-
     async def cancel(*tasks: asyncio.Future[Any]) -> None:
         for one in tasks:
             one.cancel()
@@ -234,7 +228,7 @@ def test_a_cancelled_operation_keeps_its_session_until_its_thread_ends(
                 await one
         await asyncio.sleep(0.1)
 
-    monkeypatch.setitem(OPERATIONS, "feed", ((), slow))
+    monkeypatch.setitem(OPERATIONS, "feed", ((), waiting(begun, ends, "b", "c")))
 
     async def run(client: httpx.AsyncClient) -> None:
         url = f"/sessions/{(await client.post('/sessions', json={'prompt': 'a'})).json()['id']}"
@@ -272,12 +266,7 @@ def test_a_cancelled_operation_keeps_its_session_until_its_thread_ends(
 def test_requests_that_wait_for_a_session_are_counted(tiny: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ends = threading.Event(), threading.Event()
 
-    def slow(session: Session, body: dict[str, Any]) -> dict[str, Any]:
-        begun.set()
-        assert ends.wait(30)
-        return {}
-
-    monkeypatch.setitem(OPERATIONS, "infer", ((), slow))
+    monkeypatch.setitem(OPERATIONS, "infer", ((), waiting(begun, ends)))
 
     async def run(server: LiveServer, url: str) -> list[int]:
         async with httpx.AsyncClient(timeout=60) as client:

@@ -233,7 +233,7 @@ def _occurrences(schema: Any) -> dict[str, list[_Occurrence]]:
     closed = classes.keys() - inheriting
     default = _config_of({})
     # `used`: the configurations of all classes that contain a definition; `around`: of the innermost ones. A class that
-    # inherits its configuration can have that of each innermost class around it, beside that in its core schema.
+    # inherits its configuration can have that of each innermost class around it, and that in its core schema.
     used: dict[Any, set[_Config]] = {None: {default}, **{ref: {default} for ref in definitions}}
     around: dict[Any, set[_Config]] = {None: {default}, **{ref: set() for ref in definitions}}
     by_config: dict[_Config, set[Any]] = {}
