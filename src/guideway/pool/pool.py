@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from guideway import loading
 from guideway.arguments import integer, short_list, short_repr
-from guideway.errors import EngineError, LeaseTimeoutError
+from guideway.errors import EngineError, InvalidFileError, LeaseTimeoutError
 from guideway.generation import Model
 from guideway.pool.parking import PooledSession
 from guideway.pool.scheduling import Action, Fail, Grant, Load, Scheduler, State, Ticket, Unload
@@ -202,7 +202,8 @@ class Pool:
         turn_seconds: The number of seconds after which the turn of a loaded model ends, if it has not ended before.
         linger: The seconds for which a model without requests keeps its memory within its turn although another model
             needs it.
-        directory: A folder for sessions of unloaded models; by default a temporary folder, which `close` deletes.
+        directory: A folder for sessions of unloaded models, which the first session creates if it does not exist; by
+            default a temporary folder, which `close` deletes.
 
     Raises:
         ModelTooLargeError: A model is larger than the memory budget without the pinned models.
@@ -374,12 +375,17 @@ class Pool:
 
         Raises:
             ModelNotFoundError: The pool has no such model.
+            InvalidFileError: The `directory` of the pool cannot be created.
         """
         self._rules.entry(name)
         with self._changed:
             if self._directory is None:
                 self._temporary = self._directory = Path(tempfile.mkdtemp(prefix="guideway-"))
                 weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
+            try:
+                self._directory.mkdir(parents=True, exist_ok=True)
+            except (OSError, ValueError) as error:  # ValueError: the path has a NUL character
+                raise InvalidFileError.of("create", self._directory, error) from error
             file = self._directory / f"{secrets.token_hex(16)}.session"
             made = PooledSession(self, name, file, options)
             self._sessions.add(made)

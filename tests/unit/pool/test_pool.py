@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.errors import EngineError, LeaseTimeoutError, ModelNotFoundError, ModelTooLargeError
+from guideway.errors import (
+    EngineError,
+    InvalidFileError,
+    LeaseTimeoutError,
+    ModelNotFoundError,
+    ModelTooLargeError,
+)
 from guideway.pool import ModelSpec, PooledSession
 from guideway.pool.sizes import estimated_bytes, parse_bytes, resident_bytes, weight_bytes
 from guideway.sampling import Sampler
@@ -517,6 +523,19 @@ def test_a_session_that_is_closed_while_it_is_saved_leaves_no_file(
         until(lambda: states(pool)["a"] == "cold")
         assert list(tmp_path.iterdir()) == []
         assert not parked.is_parked
+
+
+def test_the_first_session_creates_the_folder(loaders: dict[str, Loader], tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "sessions"
+    with gw.Pool(None, {"a": loaders["a"].spec()}, directory=folder) as pool, pool.session("a") as session:
+        session.feed("some text")
+        assert folder.is_dir()
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", "a\0b"):
+        pool = gw.Pool(None, {"a": loaders["a"].spec()}, directory=path)
+        with pytest.raises(InvalidFileError, match="cannot create"):
+            pool.session("a")
+        pool.close()
 
 
 def test_files_of_sessions_are_deleted(loaders: dict[str, Loader], tmp_path: Path) -> None:
