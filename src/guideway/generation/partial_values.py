@@ -23,7 +23,7 @@ from guideway.jsontext.decoder import loads
 from guideway.jsontext.numbers import read_float
 from guideway.jsontext.partial import PartialReader
 
-__all__ = ["CallsProgress", "GrowingValue", "Progress", "ReasoningProgress", "progress_of"]
+__all__ = ["Beginning", "CallsProgress", "GrowingValue", "Progress", "ReasoningProgress", "progress_of"]
 
 
 class GrowingValue(Protocol):
@@ -244,7 +244,7 @@ def _can_begin(grammar: Grammar, text: str) -> bool:
         return False
 
 
-class _Beginning:
+class Beginning:
     """Decides whether the beginning of a growing text matches a pattern.
 
     Args:
@@ -319,7 +319,7 @@ class CallsProgress:
         family = source.family
         self._source, self._family = source, family
         self._thoughts = _Thoughts(*family.thoughts, space=True) if family.thoughts else None
-        self._beginning = None if family.trigger else _Beginning(family.begins)
+        self._beginning = None if family.trigger else Beginning(family.begins)
         self._answer = family.answer
         self._notation = None if family.arguments == "python" else _Notation(family, [one.name for one in source.tools])
         self._read: list[str] = []  # the parts of the whole text

@@ -10,6 +10,7 @@ from typing import Any
 from guideway.batch.answer_parts import chat_usage, identifier, logprob_lists, logprob_object
 from guideway.batch.answers import chat_message
 from guideway.batch.requests import BatchRequest
+from guideway.constraints import of
 from guideway.constraints.tools import Family
 from guideway.generation import Generation, Model
 from guideway.sampling import TokenLogprobs
@@ -138,8 +139,9 @@ class ChatChunks(_Chunks):
         message, reason = chat_message(self.request, result, choice)
         made = b""
         if self._texts.holds_calls(choice):
-            if self._texts.holds_text(choice) and message["content"]:
-                made += self._chunk(choice, {"content": message["content"]})
+            for key in ("reasoning_content", "content") if self._texts.holds_text(choice) else ():
+                if message.get(key) and not (key == "reasoning_content" and self._texts.has_reasoning(choice)):
+                    made += self._chunk(choice, {key: message[key]})
             for number, call in enumerate(message.get("tool_calls", ())):
                 made += self._chunk(choice, {"tool_calls": [{"index": number, **call}]})
         return made + self._chunk(choice, {}, finish=reason)
@@ -161,6 +163,8 @@ class ReplyTexts:
         tools = request.details.get("tools")
         self._custom = frozenset() if tools is None else tools.custom
         self._has_calls = tools is not None and tools.choice != "none"
+        has_answer = request.output is not None and (tools is None or tools.choice in ("auto", "none"))
+        self._answer = of(request.output) if has_answer else None
         self._family = family
         self._streams: dict[int, ReplyStream] = {}
         self._open: dict[tuple[int, int], list[str]] = {}  # pieces of arguments of custom tools, by choice and call
@@ -174,7 +178,9 @@ class ReplyTexts:
             return [ReplyPart("text", part.text)] if part.text else []
         stream = self._streams.get(part.choice)
         if stream is None:
-            stream = self._streams[part.choice] = ReplyStream(self._family, has_calls=self._has_calls)
+            stream = self._streams[part.choice] = ReplyStream(
+                self._family, has_calls=self._has_calls, answer=self._answer
+            )
         found = stream.push(part.text)
         if part.result is not None:
             found += stream.finish()
@@ -200,9 +206,13 @@ class ReplyTexts:
         """Return whether a text has tool calls that are only in its result; see `ReplyStream.holds_calls`."""
         return choice in self._streams and self._streams[choice].holds_calls
 
+    def has_reasoning(self, choice: int) -> bool:
+        """Return whether a part of the reasoning of a reply was streamed."""
+        return choice in self._streams and self._streams[choice].has_reasoning
+
     def holds_text(self, choice: int) -> bool:
-        """Return whether the text of replies is not streamed, but only in the result (notations with channels)."""
-        return self._family is not None and bool(self._family.answer)
+        """Return whether the text of a reply is only in its result; see `ReplyStream.holds_text`."""
+        return choice in self._streams and self._streams[choice].holds_text
 
 
 def _object_of(text: str) -> Any:

@@ -11,7 +11,6 @@ from guideway.constraints.embed import term_of
 from guideway.constraints.mismatch import does_not_fit
 from guideway.constraints.special_token import marker, up_to_marker
 from guideway.constraints.tools.calls import Reply, ToolCalls
-from guideway.errors import InvalidTextError
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
@@ -76,11 +75,8 @@ class StructuredReply(Constraint[Reply]):
         for gap in _GAPS if end >= 0 else ():
             lead = gap + self.opening
             answer = text[end + len(after) :]
-            if answer.startswith(lead):
-                try:
-                    self.answer.parse(answer[len(lead) :])
-                except InvalidTextError:
-                    continue
+            if answer.startswith(lead) and fits(self.answer.grammar(), answer[len(lead) :]):
+                self.answer.parse(answer[len(lead) :])
                 return Reply(answer[len(lead) :], (), text[len(before) : end])
         text = text[len(self.opening) :]
         self.answer.parse(text)
