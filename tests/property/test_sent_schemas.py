@@ -109,3 +109,13 @@ def test_written_floats() -> None:
     assert [type(one) for one in value["a"][:2]] == [WrittenFloat, float]
     assert exact_json(value) == '{"a": [1E2, 1.5, "float(\'1\')"], "b": 0.50}'
     assert json.dumps(value) == '{"a": [100.0, 1.5, "float(\'1\')"], "b": 0.5}'
+
+
+@pytest.mark.parametrize("number", TEXTS)
+def test_deep_schemas(number: str) -> None:
+    inner = f'{{"const": {number}}}'
+    for depth in (10, 400):
+        text = '{"items": ' * depth + inner + "}" * depth
+        local = encode(gw.JsonSchema(text).grammar())
+        for name in ("response_format", "structured_outputs", "structured_outputs, text", "line", "vLLM"):
+            assert encode(SENT[name](text).grammar()) == local, (name, number)

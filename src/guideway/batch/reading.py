@@ -84,9 +84,6 @@ def strict_loads(text: str) -> Any:
 
     Numbers with a fraction or an exponent are results of `written_float`, so that schemas in the text are exact.
 
-    In a text that is nested deeper than `jsontext.copying.MAX_C_DEPTH`, they are floats, and a number that is too large
-    for a float is not refused, because `loads` ignores `parse_float` there.
-
     Raises:
         ValueError: The text is not JSON, or it has such a number.
         GuidewayError: A text that is nested so deeply is not JSON, or is too large.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 from guideway._kernel import copy_plain, count_values
@@ -75,14 +75,21 @@ def _exact(number: object) -> int | Decimal | None:
     return bounded(number) if type(number) is Decimal and number.is_finite() else None
 
 
-def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -> object:
+def copy_value(
+    value: object,
+    *,
+    exact: bool = True,
+    deepest: int = MAX_DEPTH,
+    parse_float: Callable[[str], object] = read_float,
+) -> object:
     """Copy a JSON-like Python value as plain dicts and lists.
 
     Args:
         value: The value.
-        exact: True: floats become `Decimal`, by their shortest repr. False: `Decimal` numbers become float, unless
-            `read_float` returns a `Decimal` for their text.
+        exact: True: floats become `Decimal`, by their shortest repr. False: floats and `Decimal` numbers become the
+            results of `parse_float`.
         deepest: The maximum nesting depth.
+        parse_float: Is called with the text of a number.
 
     Raises:
         InvalidConstraintError: The value is not JSON-like.
@@ -110,7 +117,7 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
             box[slot] = items  # type: ignore[index]  # as above
             todo += ((inner, items, i, _Path(path, str(i))) for i, inner in enumerate(one))
         else:
-            box[slot] = _scalar(one, path, exact)  # type: ignore[index]  # as above
+            box[slot] = _scalar(one, path, None if exact else parse_float)  # type: ignore[index]  # as above
     return root[0]
 
 
@@ -140,7 +147,7 @@ def _place(path: _Path | None) -> str:
     return pointer("", *reversed(names))
 
 
-def _scalar(value: object, path: _Path | None, exact: bool) -> object:
+def _scalar(value: object, path: _Path | None, parse_float: Callable[[str], object] | None) -> object:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -150,7 +157,7 @@ def _scalar(value: object, path: _Path | None, exact: bool) -> object:
     if isinstance(value, float):
         value = Decimal(value.text if isinstance(value, WrittenFloat) else repr(float(value)))
     if isinstance(value, Decimal) and value.is_finite():
-        return _number(value, path) if exact else read_float(str(value))
+        return _number(value, path) if parse_float is None else parse_float(str(value))
     found = "a number that JSON cannot write" if isinstance(value, Decimal) else f"a {type(value).__name__}"
     raise _error(InvalidConstraintError, path, f"expected a JSON value, got {found}")
 

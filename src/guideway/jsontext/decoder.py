@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.jsontext.copying import LONE_SURROGATE, MAX_C_DEPTH, MAX_DEPTH, SURROGATE, copy_value
-from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, bounded
+from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, bounded, read_float
 from guideway.jsontext.tokens import TOKEN, is_deeper, nesting
 
 __all__ = ["decode_prefix", "loads", "read_json"]
@@ -24,7 +24,8 @@ _CONSTANTS = frozenset({"NaN", "Infinity", "-Infinity"})
 def loads(text: str, **hooks: Any) -> Any:
     """Return `json.loads(text, **hooks)`.
 
-    A text that is nested deeper than `MAX_C_DEPTH` is decoded without recursion. The hooks are then ignored.
+    A text that is nested deeper than `MAX_C_DEPTH` is decoded without recursion. Of the hooks, only `parse_float` is then
+    called, without `-0.0` and with the text of an equal number. Without it, `read_float` is.
 
     Raises:
         ValueError: The text is not JSON, or a number has more digits than Python's limit for int.
@@ -35,14 +36,15 @@ def loads(text: str, **hooks: Any) -> Any:
     """
     if not is_deeper(text, MAX_C_DEPTH):
         return json.loads(text, **hooks)
-    return copy_value(read_json(text, deepest=len(text)), exact=False, deepest=len(text))
+    parse_float = hooks.get("parse_float", read_float)
+    return copy_value(read_json(text, deepest=len(text)), exact=False, deepest=len(text), parse_float=parse_float)
 
 
 def decode_prefix(text: str, start: int, **hooks: Any) -> tuple[Any, int]:
     """Return the JSON value that begins at the index `start`, and the index after it.
 
     The time is linear in the length of the value's text.
-    `hooks` are the arguments of `json.JSONDecoder`. They are ignored for a value deeper than `MAX_C_DEPTH`.
+    `hooks` are the arguments of `json.JSONDecoder`. For a value deeper than `MAX_C_DEPTH`, they are used as by `loads`.
 
     Raises:
         ValueError: No JSON value begins there, a deep value has no end, or a number has more digits than Python's limit
