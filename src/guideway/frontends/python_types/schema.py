@@ -275,20 +275,53 @@ def schema_generator() -> type[GenerateJsonSchema]:
         def model_fields_schema(self, schema: Any) -> dict[str, Any]:
             _check_keys((name, field.get("validation_alias")) for name, field in schema["fields"].items())
             self.names.update((id(field), name) for name, field in schema["fields"].items())
-            return super().model_fields_schema(schema)
+            return self._with_other_keys(super().model_fields_schema(schema), schema, schema["fields"].items())
 
         def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
             fields = [field for field in schema["fields"] if field.get("init", True)]  # the others are not read
             schema = {**schema, "fields": fields}
             _check_keys((field["name"], field.get("validation_alias")) for field in fields)
             self.names.update((id(field), field["name"]) for field in schema["fields"])
-            return super().dataclass_args_schema(schema)
+            named = [(field["name"], field) for field in fields]
+            return self._with_other_keys(super().dataclass_args_schema(schema), schema, named)
 
         def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
             _check_keys((name, field.get("validation_alias")) for name, field in schema["fields"].items())
             self.names.update((id(field), name) for name, field in schema["fields"].items())
             with self._with_core_config(schema):
-                return super().typed_dict_schema(schema)
+                return self._with_other_keys(super().typed_dict_schema(schema), schema, schema["fields"].items())
+
+        def _with_other_keys(
+            self, made: dict[str, Any], schema: Any, fields: Iterable[tuple[str, Any]]
+        ) -> dict[str, Any]:
+            """Return the schema of an object, in which no other key is read as a field.
+
+            Other keys of a field are further aliases and, if the configuration says so, its name. They can be keys of
+            other fields, and with `extra="allow"` further keys. One is only allowed together with the key of the field.
+            """
+            config, own = schema.get("config") or {}, self._config
+            if own.validate_by_alias is False or config.get("validate_by_alias") is False:
+                return made
+            is_open = "allow" in (schema.get("extra_behavior"), config.get("extra_fields_behavior"), own.extra)
+            by_name = any((own.validate_by_name, own.populate_by_name, config.get("validate_by_name")))
+            known = made.get("properties", {})
+            needed: dict[str, list[str]] = {}
+            never: dict[str, Any] = {}
+            for name, field in fields:
+                key, before, after = _keys_of(name, field.get("validation_alias"))
+                for other in before:
+                    if other in known:
+                        raise UnsupportedError(
+                            f"a field that is first read from a path of keys is not supported if another key of the "
+                            f"object is {short_repr(other)}"
+                        )
+                    never[other] = {"not": {}}
+                for other in [*after, name] if by_name else after:
+                    if other != key and key not in made.get("required", ()) and (is_open or other in known):
+                        needed.setdefault(other, []).append(key)
+            if is_open and never:
+                made = {**made, "properties": {**known, **never}}
+            return {**made, "dependentRequired": needed} if needed else made
 
         def _in_field(self, field: Any, made: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
             """Return the schema of a field, which `made` returns.
@@ -536,12 +569,21 @@ def _without_bounds(schema: Any, what: str) -> None:
         )
 
 
+def _keys_of(name: str, alias: Any) -> tuple[str, list[str], list[str]]:
+    """Return the key that is written for a field, and the keys with which its aliases before and after it begin."""
+    if not isinstance(alias, list):
+        return alias if isinstance(alias, str) else name, [], []
+    paths = [path for path in alias if isinstance(path, list)]
+    at = next((number for number, path in enumerate(paths) if len(path) == 1), len(paths))
+    firsts = [path[0] for path in paths]
+    return (firsts[at] if at < len(paths) else name), firsts[:at], firsts[at + 1 :]
+
+
 def _check_keys(fields: Iterable[tuple[str, Any]]) -> None:
     """Raise `UnsupportedError` if two fields, given with their aliases, are read from the same key."""
     known: set[str] = set()
     for name, alias in fields:
-        paths = [path for path in alias if isinstance(path, list) and len(path) == 1] if isinstance(alias, list) else []
-        key = paths[0][0] if paths else alias if isinstance(alias, str) else name
+        key, _, _ = _keys_of(name, alias)
         if key in known:
             raise UnsupportedError(f"two fields that are read from the key {short_repr(key)} are not supported")
         known.add(key)

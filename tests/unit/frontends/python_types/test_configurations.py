@@ -16,7 +16,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
 from pydantic import (
+    AliasChoices,
     AliasGenerator,
+    AliasPath,
     Base64Str,
     Base64UrlStr,
     BaseModel,
@@ -428,6 +430,67 @@ def test_a_class_that_models_read_by_alias_and_by_name(alias: str | None, kind: 
     else:
         with pytest.raises(UnsupportedError, match="a model has validate_by_alias;"):
             PythonType(whole)
+
+
+def object_type(kind: str, fields: dict[str, Any], **config: Any) -> Any:
+    """A type of a kind with optional fields."""
+    if kind == "model":
+        return create_model("M", __config__=ConfigDict(**config), **{name: (one, {}) for name, one in fields.items()})
+    if kind == "dataclass":
+        given = [(name, one, dataclasses.field(default_factory=dict)) for name, one in fields.items()]
+        return pydantic_dataclass(config=ConfigDict(**config))(dataclasses.make_dataclass("M", given))
+    made = TypedDict("M", fields, total=False)  # type: ignore[misc]  # the fields are made here
+    made.__pydantic_config__ = ConfigDict(**config)  # type: ignore[attr-defined]  # Pydantic reads this attribute
+    return made
+
+
+ALIASES: list[tuple[Any, Any]] = [
+    ("x", None),
+    ("x", "a"),
+    (AliasChoices("x", "y"), None),
+    (AliasChoices("x", "b"), None),
+    (AliasChoices("x", AliasPath("y", "k")), None),
+    (AliasChoices("x", AliasPath("b", "k")), None),
+    (AliasChoices(AliasPath("y", "k"), "x"), None),
+    (AliasChoices("x", AliasPath("x", "k")), None),
+]
+
+
+@pytest.mark.parametrize("kind", ["model", "dataclass", "TypedDict"])
+@pytest.mark.parametrize(
+    "config", [{}, {"populate_by_name": True}, {"validate_by_name": True, "validate_by_alias": False}], ids=str
+)
+@pytest.mark.parametrize("extra", ["allow", "forbid"])
+@pytest.mark.parametrize(("first", "second"), ALIASES, ids=range(len(ALIASES)))
+def test_other_keys_from_which_a_field_is_read(
+    first: Any, second: Any, extra: str, config: dict[str, Any], kind: str
+) -> None:
+    value = dict[str, int]
+    fields = {
+        "a": Annotated[value, Field(validation_alias=first)],
+        "b": Annotated[value, Field(validation_alias=second)],
+    }
+    source = PythonType(object_type(kind, fields, extra=extra, **config))
+    for values in itertools.product([None, {}, 1, {"k": 1}, {"k": {}}], repeat=4):
+        given = {name: one for name, one in zip("xyab", values, strict=True) if one is not None}
+        text = json.dumps(given)
+        if fits(source.grammar(), text):
+            source.parse(text)
+    key = "a" if config.get("validate_by_alias") is False else "x"
+    assert fits(source.grammar(), f'{{"{key}": {{}}}}')
+    assert fits(source.grammar(), "{}")
+
+
+@pytest.mark.parametrize("extra", ["allow", "ignore"])
+def test_a_field_that_is_read_from_a_path_in_another_field(extra: str) -> None:
+    whole = create_model(
+        "M",
+        __config__=ConfigDict(extra=extra),  # type: ignore[typeddict-item]  # one of its values
+        a=(int, Field(validation_alias=AliasChoices(AliasPath("b", 0), "x"))),
+        b=(list[str], ...),
+    )
+    with pytest.raises(UnsupportedError, match="not supported if another key of the object is 'b'"):
+        PythonType(whole)
 
 
 @pytest.mark.parametrize("kind", ["TypedDict", "dataclass"])
