@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from guideway.arguments import shortened
 from guideway.errors import InvalidFileError, ModelNotFoundError, UnsupportedTokenizerError
 from guideway.tokenizers import gguf, huggingface, kept, mistral, sentencepiece
 from guideway.tokenizers.tokenizer import TokenizerBackend
@@ -35,7 +36,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
     path = Path(source)
     file = _inside(path) if os.path.isdir(path) else path
     if file is None or not os.path.isfile(file):  # unlike `Path.is_file`, False for a path that is too long
-        raise ModelNotFoundError(f"no tokenizer at {path}: {_EXPECTED}")
+        raise ModelNotFoundError(f"no tokenizer at {shortened(str(path))}: {_EXPECTED}")
     if file.name == "tokenizer.json":
         return huggingface.of_file(file)
     try:

@@ -186,10 +186,9 @@ def test_misfits_are_named(message: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b", "/".join(["y" * 200] * 30)], ids=["name", "NUL", "path"])
 def test_paths_that_cannot_be_used(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
+    shown = str(path) if len(str(path)) < 400 else f"{str(path)[:400]}…"
     for use in (lambda: gw.load(f"onnx:{path}"), lambda: Tokenizer.of(path)):
-        with pytest.raises(
-            ModelNotFoundError, match=f"^no (ONNX model|tokenizer) at {re.escape(str(path)[:250])}.*: expected"
-        ):
+        with pytest.raises(ModelNotFoundError, match=f"^no (ONNX model|tokenizer) at {re.escape(shown)}: expected"):
             use()
 
 
