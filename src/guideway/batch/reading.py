@@ -86,7 +86,7 @@ def strict_loads(text: str) -> Any:
 
     Raises:
         ValueError: The text is not JSON, or it has such a number.
-        GuidewayError: A text that is nested so deeply is not JSON, or is too large.
+        GuidewayError: A text that is nested deeper than `jsontext.copying.MAX_C_DEPTH` is not JSON, or is too large.
     """
     return loads(text, parse_constant=_refuse, parse_float=_finite)
 

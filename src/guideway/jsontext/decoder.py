@@ -25,7 +25,7 @@ def loads(text: str, **hooks: Any) -> Any:
     """Return `json.loads(text, **hooks)`.
 
     A text that is nested deeper than `MAX_C_DEPTH` is decoded without recursion. Of the hooks, only `parse_float` is then
-    called, without `-0.0` and with the text of an equal number. Without it, `read_float` is.
+    used (`read_float` if it is not given). It gets a text of an equal number.
 
     Raises:
         ValueError: The text is not JSON, or a number has more digits than Python's limit for int.
