@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from guideway.batch.requests import BatchRequest
 from guideway.constraints.tools import Reply, ToolCall
 from guideway.generation import Generation
 from guideway.generation.protocol import AnyModel
+from guideway.jsontext.encoder import exact_json
 from guideway.sampling import TokenLogprobs
 from guideway.sessions import ModelBase
 
@@ -61,7 +61,7 @@ def call_object(request: BatchRequest, call: ToolCall, given: str) -> dict[str, 
     tools = request.details.get("tools")
     if tools is not None and call.name in tools.custom:
         return {"id": given, "type": "custom", "custom": {"name": call.name, "input": arguments["input"]}}
-    text = json.dumps(arguments, ensure_ascii=False)
+    text = exact_json(arguments)
     return {"id": given, "type": "function", "function": {"name": call.name, "arguments": text}}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from guideway.batch.requests import BatchRequest
 from guideway.constraints.tools import Reply
 from guideway.generation import Generation
 from guideway.generation.protocol import AnyModel
+from guideway.jsontext.encoder import exact_json
 from guideway.sessions import ModelBase
 
 __all__ = ["call_item", "item_id", "message_item", "output_items", "reasoning_item", "response_body", "response_object"]
@@ -82,7 +82,7 @@ def output_items(model: AnyModel, request: BatchRequest, one: Generation[Any]) -
     for number, call in enumerate(reply.calls):
         values = call.json_arguments()
         custom = tools is not None and call.name in tools.custom
-        arguments = values["input"] if custom else json.dumps(values, ensure_ascii=False)
+        arguments = values["input"] if custom else exact_json(values)
         items.append(call_item(request, call.name, call_id(request, call, 0, number), arguments, number))
     return items
 

@@ -60,7 +60,7 @@ from guideway.grammar.work import BoundedWork
 from guideway.jsontext.copying import copy_schema, copy_value
 from guideway.jsontext.decoder import loads, read_json
 from guideway.jsontext.encoder import write_json
-from guideway.jsontext.numbers import read_float, read_int
+from guideway.jsontext.numbers import read_float, read_int, written_float
 from guideway.jsontext.pointer import child, unescape
 
 __all__ = ["JsonSchema", "explain_schema", "refuse_wrapper"]
@@ -415,6 +415,10 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     def schema(self) -> Any:
         """A copy of the schema, as a JSON value. Each access returns the same copy."""
         return copy_value(self._document, exact=False)
+
+    def exact_schema(self) -> Any:
+        """Return a copy of the schema, as a JSON value. `JsonSchema` reads all digits of its floats."""
+        return copy_value(self._document, exact=False, parse_float=written_float)
 
     @cached_property
     def _text(self) -> str:

@@ -186,6 +186,10 @@ class PythonType(Constraint[T_co]):
             return {name: getattr(value, name) for name in type(value).model_fields}  # type: ignore[attr-defined, return-value]  # a model
         return value
 
+    def exact_schema(self) -> Any:
+        """Return a copy of the schema, as a JSON value. `JsonSchema` reads all digits of its floats."""
+        return self._json.exact_schema()
+
     def conflict(self, place: str | None) -> str | None:
         """Return a phrase with the keywords that contradict each other; see `Constraint.conflict`."""
         return self._json.conflict(place)

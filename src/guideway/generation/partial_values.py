@@ -14,12 +14,13 @@ from guideway.constraints import JsonSchema, Reasoning, ToolCalls
 from guideway.constraints.base import Constraint
 from guideway.constraints.python_types import PythonType, field_adapters
 from guideway.constraints.tools.families import Family
+from guideway.constraints.tools.reply_parser import NUMBERS
 from guideway.errors import ConstraintError, InvalidConstraintError, InvalidTextError
 from guideway.frontends.regex import parse_pattern
 from guideway.generation.stop_checker import begun
 from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.recognizer import END, byte_automaton
-from guideway.jsontext.decoder import loads
+from guideway.jsontext.decoder import loads, plain_json
 from guideway.jsontext.numbers import read_float
 from guideway.jsontext.partial import PartialReader
 
@@ -402,7 +403,7 @@ class CallsProgress:
         self._held = self._held[found.end() :]
         self._in_pairs = self._family.arguments == "pairs"
         if not self._in_pairs:
-            self._reader = PartialReader(lambda key, value: None)
+            self._reader = PartialReader(lambda key, value: None, parse_float=read_float)
         self.changes += 1
         return True
 
@@ -454,5 +455,5 @@ def _as_json(arguments: Any) -> Any:
     """Return the arguments of a call. A str that is the JSON text of an object becomes this object."""
     if isinstance(arguments, str):
         with suppress(ValueError):
-            return one if isinstance(one := loads(arguments), dict) else arguments
-    return arguments
+            arguments = one if isinstance(one := loads(arguments, **NUMBERS), dict) else arguments
+    return plain_json(arguments)

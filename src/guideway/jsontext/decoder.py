@@ -12,10 +12,11 @@ from typing import Any, NoReturn
 
 from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.jsontext.copying import LONE_SURROGATE, MAX_C_DEPTH, MAX_DEPTH, SURROGATE, copy_value
-from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, bounded, read_float
+from guideway.jsontext.encoder import exact_json
+from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, WrittenFloat, bounded, read_float, read_int
 from guideway.jsontext.tokens import TOKEN, is_deeper, nesting
 
-__all__ = ["decode_prefix", "loads", "read_json"]
+__all__ = ["decode_prefix", "loads", "plain_json", "read_json"]
 
 _WORDS = {"true": True, "false": False, "null": None}
 _CONSTANTS = frozenset({"NaN", "Infinity", "-Infinity"})
@@ -38,6 +39,13 @@ def loads(text: str, **hooks: Any) -> Any:
         return json.loads(text, **hooks)
     parse_float = hooks.get("parse_float", read_float)
     return copy_value(read_json(text, deepest=len(text)), exact=False, deepest=len(text), parse_float=parse_float)
+
+
+def plain_json(value: Any) -> Any:
+    """Return a JSON value with the result of `read_float` in place of each `WrittenFloat`."""
+    if WrittenFloat.MARK not in repr(value):
+        return value
+    return loads(exact_json(value), parse_float=read_float, parse_int=read_int)
 
 
 def decode_prefix(text: str, start: int, **hooks: Any) -> tuple[Any, int]:

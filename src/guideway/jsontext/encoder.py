@@ -22,13 +22,14 @@ def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
     return _plainly_written(value, comma, colon, same=False) or "".join(_written(value, comma, colon))
 
 
-def exact_json(value: object) -> str:
-    """Return `json.dumps(value, ensure_ascii=False)`, but each `WrittenFloat` as its text.
+def exact_json(value: object, *, allow_nan: bool = True) -> str:
+    """Return `json.dumps(value, ensure_ascii=False)`, but each `WrittenFloat` as its text, and `Decimal` numbers, too.
 
     Raises the errors of `json.dumps`.
     """
-    if WrittenFloat.MARK not in repr(value):
-        return json.dumps(value, ensure_ascii=False)
+    shown = repr(value)
+    if WrittenFloat.MARK not in shown and "Decimal('" not in shown:
+        return json.dumps(value, ensure_ascii=False, allow_nan=allow_nan)
     return "".join(_written(value, ", ", ": "))
 
 

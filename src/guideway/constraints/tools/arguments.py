@@ -32,7 +32,7 @@ def properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
 
     Raises `UnsupportedError` if these notations cannot express the schema of the arguments.
     """
-    schema = tool.object_schema
+    schema = tool.exact_schema
     known = {"type", "properties", "required", "additionalProperties", "$defs", "$schema", *_SAYS_NOTHING}
     if schema is None or schema.get("type") != "object" or schema.keys() - known:
         raise UnsupportedError(
@@ -54,7 +54,7 @@ def properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
 
 
 def _source(tool: Tool, schema: Mapping[str, Any]) -> JsonSchema:
-    definitions = (tool.object_schema or {}).get("$defs")
+    definitions = (tool.exact_schema or {}).get("$defs")
     made = dict(schema) if definitions is None else {**schema, "$defs": definitions}
     formats: Formats = "strict" if isinstance(tool.parameters, PythonType) else "known"
     return JsonSchema(made, formats=formats, unknown_keywords="ignore")  # warnings were issued for the whole schema
@@ -81,7 +81,7 @@ def is_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
 
 def _is_never_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
     """Return True if the types, alternatives and references of a schema show that it allows no strings."""
-    definitions = (tool.object_schema or {}).get("$defs", {})
+    definitions = (tool.exact_schema or {}).get("$defs", {})
     pending: list[object] = [schema]
     seen: set[str] = set()
     while pending:

@@ -18,7 +18,7 @@ from guideway.constraints.special_token import marker, up_to_marker
 from guideway.constraints.tags import without
 from guideway.constraints.tools.arguments import is_text, pairs, properties, python
 from guideway.constraints.tools.families import FAMILIES, Family, family_of
-from guideway.constraints.tools.reply_parser import Found, no_constant, read
+from guideway.constraints.tools.reply_parser import NUMBERS, Found, read
 from guideway.constraints.tools.tool import Tool, named
 from guideway.errors import (
     ConstraintError,
@@ -44,7 +44,8 @@ from guideway.grammar.regular import (
     chars,
     literal,
 )
-from guideway.jsontext.decoder import loads
+from guideway.jsontext.decoder import loads, plain_json
+from guideway.jsontext.encoder import exact_json
 from guideway.tokenizers.tokenizer import Tokenizer
 
 __all__ = ["Reply", "ToolCall", "ToolCalls"]
@@ -137,7 +138,7 @@ class Reply:
                 values = call.json_arguments()
                 function = {
                     "name": call.name,
-                    "arguments": values if arguments == "object" else json.dumps(values, ensure_ascii=False),
+                    "arguments": values if arguments == "object" else exact_json(values),
                 }
                 calls.append({**({"id": call.id} if call.id else {}), "type": "function", "function": function})
         return message
@@ -389,21 +390,21 @@ def _read_arguments(tool: Tool, given: Any) -> tuple[Any, Any]:
         InvalidTextError: The tool does not allow the arguments.
     """
     if not isinstance(given, str):
-        return given, tool.read(given)
+        return plain_json(given), tool.read(given)
     decoded = _decoded(given)
     first, second = (decoded, given) if isinstance(decoded, dict) else (given, decoded)
     try:
-        return first, tool.read(first)
+        return plain_json(first), tool.read(first)
     except InvalidTextError:
         with suppress(InvalidTextError):
-            return second, tool.read(second)
+            return plain_json(second), tool.read(second)
         raise
 
 
 def _decoded(text: str) -> Any:
     """Return the value of a JSON text; the text itself if it is not JSON."""
     try:
-        return loads(text, parse_constant=no_constant)
+        return loads(text, **NUMBERS)
     except (ValueError, ConstraintError):
         return text
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from decimal import Decimal
 from typing import Any, NoReturn
+
+from guideway.jsontext.numbers import read_int, written_float
 
 __all__ = ["read_calls"]
 
@@ -24,6 +27,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _CONTENT = {  # by the quotes of a string, the pattern of its content
     "'": re.compile(r"[^'\\\n]*(?:\\[\s\S][^'\\\n]*)*"),
     '"': re.compile(r'[^"\\\n]*(?:\\[\s\S][^"\\\n]*)*'),
@@ -214,8 +218,7 @@ class _Reader:
                 self._next()
             if self._kind != "number":
                 self._fail("a constant")
-            value = _number(self._token)
-            value = -value if negative else value
+            value = _number(self._token, "-" if negative else "")
         self._next()
         return value
 
@@ -233,10 +236,14 @@ class _Reader:
         return "".join(parts)
 
 
-def _number(token: str) -> int | float:
-    if token[:2].lower() in ("0x", "0o", "0b") or token.replace("_", "").isdigit():
-        return int(token, 0)
-    return float(token)
+def _number(token: str, sign: str) -> int | float | Decimal:
+    """Return a number: `sign` is "-" or "". A number that is JSON is read as in `reply_parser.NUMBERS`."""
+    text = sign + token
+    if _JSON_NUMBER.fullmatch(text):
+        return read_int(text) if token.isdigit() else written_float(text)
+    is_int = token[:2].lower() in ("0x", "0o", "0b") or token.replace("_", "").isdigit()
+    value = int(token, 0) if is_int else float(token)
+    return -value if sign else value
 
 
 def _unescaped(found: re.Match[str]) -> str:

@@ -17,8 +17,9 @@ from guideway.constraints.tools.families import NAME_KEY, Family
 from guideway.constraints.tools.python_calls import read_calls
 from guideway.errors import ConstraintError, InvalidTextError
 from guideway.jsontext.decoder import decode_prefix
+from guideway.jsontext.numbers import read_int, written_float
 
-__all__ = ["Found", "no_constant", "read"]
+__all__ = ["NUMBERS", "Found", "read"]
 
 _SPACE = re.compile(r"\s*")
 _ARGUMENTS = ("arguments", "parameters")
@@ -38,9 +39,21 @@ _RECEIVER = re.compile(r"to=([^\s<]+)")
 _KIND = re.compile(r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
 
 
+def _no_constant(text: str) -> NoReturn:
+    """Refuse NaN and the infinities, which are not JSON."""
+    raise ValueError(f"{text} is not JSON")
+
+
+NUMBERS: dict[str, Any] = {"parse_constant": _no_constant, "parse_float": written_float, "parse_int": read_int}
+"""Arguments of `loads` for the arguments of calls, which are checked with all digits of their numbers."""
+
+
 @dataclass
 class Found:
-    """The parts of a reply. A call is (name, arguments, id); names and arguments are not checked."""
+    """The parts of a reply. A call is (name, arguments, id); names and arguments are not checked.
+
+    Numbers with a fraction or an exponent are results of `written_float`.
+    """
 
     text: str = ""
     reasoning: str = ""
@@ -225,7 +238,7 @@ class _Calls:
     def _json(self) -> Any:
         at = _space(self.text, self.at)
         try:
-            value, self.at = decode_prefix(self.text, at, parse_constant=no_constant)
+            value, self.at = decode_prefix(self.text, at, **NUMBERS)
         except (ValueError, ConstraintError):
             _fail(self.text, at, "JSON")
         return value
@@ -304,11 +317,6 @@ class _Calls:
         self.at = len(self.text)
 
 
-def no_constant(text: str) -> NoReturn:
-    """Refuse NaN and the infinities, which are not JSON."""
-    raise ValueError(f"{text} is not JSON")
-
-
 # Harmony: messages in channels.
 
 
@@ -332,7 +340,7 @@ def _channels(text: str, names: Collection[str]) -> Found:
         receiver, channel, at = header
         if receiver:
             try:
-                arguments, at = decode_prefix(text, _space(text, at), parse_constant=no_constant)
+                arguments, at = decode_prefix(text, _space(text, at), **NUMBERS)
             except (ValueError, ConstraintError):
                 _fail(text, at, "JSON")
             name = receiver.removeprefix(_NAMESPACE)

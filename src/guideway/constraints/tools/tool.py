@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
@@ -17,6 +16,7 @@ from guideway.constraints.python_types import PythonType
 from guideway.constraints.tools.docstrings import described
 from guideway.errors import ConstraintError, InvalidConstraintError, InvalidTextError
 from guideway.grammar.recognizer import accepts, byte_automaton
+from guideway.jsontext.encoder import exact_json
 
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
@@ -108,6 +108,14 @@ class Tool:
         found = self.parameters.schema if isinstance(self.parameters, (JsonSchema, PythonType)) else None
         return found if isinstance(found, Mapping) else None
 
+    @cached_property
+    def exact_schema(self) -> Mapping[str, Any] | None:
+        """The same schema as `object_schema`. `JsonSchema` reads all digits of its floats."""
+        if self.schema is not None or not isinstance(self.parameters, (JsonSchema, PythonType)):
+            return self.schema
+        found = self.parameters.exact_schema()
+        return found if isinstance(found, Mapping) else None
+
     def to_openai(self) -> dict[str, Any]:
         """Return the tool as a dict in the format of the OpenAI API and of chat templates.
 
@@ -143,7 +151,7 @@ class Tool:
             InvalidTextError: `parameters` does not allow the arguments.
         """
         try:
-            text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+            text = exact_json(arguments, allow_nan=False)
         except (ValueError, RecursionError):
             raise InvalidTextError(f"the arguments of {self.name!r} cannot be written as JSON") from None
         if self._any_spelling is not None and not accepts(self._any_spelling, text):

@@ -90,6 +90,35 @@ def test_the_end_of_reasoning_in_an_argument(family: str, inside: str) -> None:
                 assert found.reasoning == ("I call <tool_call>." if before else "")
 
 
+NUMBERS = ["0.12345678901234567890123", "-0.12345678901234567890123", "1e400", "-4E12581", "1e-400", "1E2", "9" * 5_000]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("number", NUMBERS)
+def test_all_digits_of_arguments_are_read(family: str, number: str) -> None:
+    known = FAMILIES[family]
+    schema = {
+        "type": "object",
+        "properties": {"c": {"type": "number"}},
+        "required": ["c"],
+        "additionalProperties": False,
+    }
+    exact = gw.JsonSchema(schema, profile="exact")
+    written = written_calls(known, [("f", {"c": 0})])
+    at = written.rindex("0")
+    text = written[:at] + number + written[at + 1 :]
+    source = gw.ToolCalls([gw.Tool("f", exact)], family=known)
+    assert fits(source.grammar(), text) or known.arguments != "json"  # other notations have plain numbers only
+    assert source.parse(text).calls[0].json_arguments() == exact.parse(f'{{"c": {number}}}')
+    if number[:2] in ("0.", "-0"):
+        fixed = gw.JsonSchema(f'{{"type": "object", "properties": {{"c": {{"const": {number}}}}}, "required": ["c"]}}')
+        only = gw.ToolCalls([gw.Tool("f", fixed)], family=known)
+        assert fits(only.grammar(), text)
+        assert only.parse(text).calls[0].json_arguments() == {"c": float(number)}
+        with pytest.raises(gw.errors.InvalidTextError):
+            only.parse(text.replace("8901234567890123", "8"))
+
+
 @pytest.mark.parametrize(("family", "reply"), [*BROKEN, *ENDLESS])
 def test_what_cannot_be_read(family: str, reply: str) -> None:
     with pytest.raises(gw.errors.InvalidTextError):
