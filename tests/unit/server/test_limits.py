@@ -5,6 +5,7 @@ import http.client
 import json
 import math
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -12,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -425,14 +425,17 @@ HEAD = "POST {url} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nConten
 
 
 def sent_in_parts(live: LiveServer, url: str, kind: str, length: int, parts: Iterable[bytes]) -> bytes:
-    """Send a body in parts, until the server closes the connection or all are sent. Returns the answer."""
+    """Send a body in parts, until the server answers or all are sent. Returns the answer.
+
+    A byte that arrives after the server has closed the connection would reset it, and the answer could be lost.
+    """
     host, port = live.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=60) as client:
         client.sendall(HEAD.format(url=url, kind=kind, length=length).encode())
-        with suppress(ConnectionError):
-            for part in parts:
-                client.sendall(part)
-        client.settimeout(60)
+        for part in parts:
+            client.sendall(part)
+            if select.select([client], [], [], 0.01)[0]:
+                break
         answer = b""
         while part := client.recv(65536):
             answer += part
