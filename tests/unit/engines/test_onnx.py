@@ -6,6 +6,9 @@ import dataclasses
 import json
 import os
 import re
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -798,3 +801,26 @@ def test_a_device_whose_libraries_are_missing_is_an_error(folder: Path, monkeypa
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: known)
     with pytest.raises(EngineError, match=r"cannot use the device 'cuda'.*onnxruntime-gpu\[cuda,cudnn\]"):
         OnnxEngine(folder, device="cuda")
+
+
+def test_threads_that_load_cuda_at_once_keep_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    import onnxruntime
+
+    from guideway.engines.onnx.runtime import _load_cuda_libraries
+
+    begun, before = threading.Event(), sys.stdout
+
+    def load() -> None:
+        begun.set()
+        time.sleep(0.1)
+
+    monkeypatch.setattr(onnxruntime, "preload_dlls", load)
+    monkeypatch.setattr(sys, "stdout", before)  # restored after a failure
+    threads = [threading.Thread(target=_load_cuda_libraries) for _ in range(2)]
+    for one in threads:
+        one.start()
+        assert begun.wait(30)
+        time.sleep(0.02)
+    for one in threads:
+        one.join()
+    assert sys.stdout is before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ __all__ = ["Calls", "open_session", "value_of"]
 
 _SMALL_MODEL_BYTES = 64 << 20
 """Below this size of the model in bytes, one thread is faster than several."""
+
+_LOADING = threading.Lock()
+"""Held while CUDA is loaded. If two threads redirected `sys.stdout` at once, it could stay redirected."""
 
 
 def open_session(file: Path, device: str, threads: int | None) -> Any:
@@ -58,7 +62,7 @@ def open_session(file: Path, device: str, threads: int | None) -> Any:
 def _load_cuda_libraries() -> None:
     """Load CUDA and cuDNN from the packages nvidia-*, where the dynamic linker does not search."""
     if (load := getattr(onnxruntime, "preload_dlls", None)) is not None:  # since 1.21
-        with contextlib.redirect_stdout(sys.stderr):  # it prints which libraries it does not find
+        with _LOADING, contextlib.redirect_stdout(sys.stderr):  # it prints which libraries it does not find
             load()
 
 
