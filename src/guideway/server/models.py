@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -107,11 +107,12 @@ class FixedModels:
                 self._loaded[name] = given if isinstance(given, Model) else await run(given)
 
     async def stop(self) -> None:
-        """Close the models that `start` loaded."""
-        for name, model in self._loaded.items():
-            if not isinstance(self._given[name], Model):
-                model.__exit__(None, None, None)
-        self._loaded.clear()
+        """Close the models that `start` loaded. An error of one is raised after the others are closed."""
+        loaded, self._loaded = self._loaded, {}
+        with ExitStack() as stack:
+            for name, model in loaded.items():
+                if not isinstance(self._given[name], Model):
+                    stack.callback(model.close)
 
     def cards(self) -> list[ModelCard]:
         """Return the `ModelCard` of each model, in the order in which the models were given."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import httpx
@@ -228,6 +229,23 @@ def test_all_models_are_stopped_although_one_is_in_use(tiny: Model) -> None:
         with pytest.raises(LeaseTimeoutError, match="leases of near have not ended"):
             await models.stop()
         assert client.is_closed
+
+    asyncio.run(run())
+
+
+def test_all_fixed_models_are_closed_although_the_engine_of_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [load_served("tiny") for _ in range(3)]
+
+    def fail() -> None:
+        raise OSError("the device does not answer")
+
+    async def run() -> None:
+        models = FixedModels({str(number): partial(made.__getitem__, number) for number in range(3)})
+        await models.start()
+        monkeypatch.setattr(made[1].engine, "close", fail)
+        with pytest.raises(OSError, match="the device does not answer"):
+            await models.stop()
+        assert all(model.is_closed for model in made)
 
     asyncio.run(run())
 
