@@ -150,19 +150,20 @@ class PooledSession:
             finally:
                 use.end()
 
+        def ended(entering: asyncio.Future[Session]) -> None:
+            if entering.cancelled():  # by its executor, so that `opened` is not called
+                use.end()
+            else:
+                entering.exception()  # an error that is not read is logged
+
         use.share()
         try:
             entering = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, opened)
         except BaseException:  # the event loop starts no further threads
             use.end()
             raise
-        try:
-            return await asyncio.shield(entering)
-        except BaseException:
-            if entering.cancelled():  # by its executor, so that `opened` is not called
-                use.end()
-            entering.add_done_callback(_ignore)
-            raise
+        entering.add_done_callback(ended)
+        return await asyncio.shield(entering)
 
     def _restored(self, model: Any) -> Session:
         if not isinstance(model, ModelBase):
@@ -205,8 +206,3 @@ class _Use:
 def _remove(file: Path) -> None:
     with contextlib.suppress(OSError):
         file.unlink(missing_ok=True)
-
-
-def _ignore(entering: asyncio.Future[Session]) -> None:
-    if not entering.cancelled():
-        entering.exception()  # an error that is not read is logged

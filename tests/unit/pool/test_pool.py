@@ -378,7 +378,8 @@ def test_an_event_loop_that_ends_while_a_session_is_restored_keeps_no_lease(
     pool.close(10)
 
 
-def test_an_executor_that_drops_the_restoration_keeps_no_lease(loaders: dict[str, Loader]) -> None:
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_an_executor_that_drops_the_restoration_keeps_no_lease(is_cancelled: bool, loaders: dict[str, Loader]) -> None:
     async def run() -> None:
         executor, may_end = ThreadPoolExecutor(1), threading.Event()
         loop = asyncio.get_running_loop()
@@ -387,6 +388,9 @@ def test_an_executor_that_drops_the_restoration_keeps_no_lease(loaders: dict[str
         task = asyncio.ensure_future(parked.__aenter__())
         while not executor._work_queue.qsize():
             await asyncio.sleep(0.01)
+        if is_cancelled:
+            task.cancel()
+            await asyncio.wait([task])
         executor.shutdown(wait=False, cancel_futures=True)
         with pytest.raises(asyncio.CancelledError):
             await task
