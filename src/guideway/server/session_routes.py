@@ -252,8 +252,10 @@ def _ignore(running: asyncio.Task[Response]) -> None:
 async def retrieve(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
     """`GET /guideway/sessions/{id}`: the session after the operation that runs now, if any."""
     name = request.path_params["name"]
-    async with store.get(key, name).lock:
-        return JSONResponse(_shown(store.get(key, name)))  # it was perhaps closed while this request waited
+    # The lock is also held by an operation that waits for its model, so this request does not wait for the lock.
+    while (running := store.get(key, name).operation) is not None:
+        await asyncio.wait([running])
+    return JSONResponse(_shown(store.get(key, name)))
 
 
 async def delete(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:

@@ -203,6 +203,35 @@ def test_a_session_is_shown_after_the_operation_that_runs(server: LiveServer, mo
     assert asyncio.run(run()) == ("abc", True)
 
 
+def test_a_session_is_shown_while_an_operation_waits_for_the_model(tiny: Model) -> None:
+    class Models(FixedModels):
+        @asynccontextmanager
+        async def lease(self, name: str | None) -> AsyncIterator[Model]:
+            waits.set()
+            await asyncio.to_thread(is_free.wait, 30)
+            async with super().lease(name) as model:
+                yield model
+
+    waits, is_free = threading.Event(), threading.Event()
+    is_free.set()
+
+    async def run(url: str) -> str:
+        async with httpx.AsyncClient(timeout=5) as client:
+            feeding = asyncio.ensure_future(client.post(f"{url}/feed", json={"text": "b"}))
+            assert await asyncio.to_thread(waits.wait, 30)
+            try:
+                return str((await client.get(url)).json()["text"])
+            finally:
+                is_free.set()
+                assert (await feeding).json()["text"] == "ab"
+
+    with live_server(Models({"tiny": tiny})) as server:
+        url = f"{server.url}/guideway/sessions/{post(server, 'sessions', prompt='a')['id']}"
+        waits.clear()
+        is_free.clear()
+        assert asyncio.run(run(url)) == "a"
+
+
 @pytest.mark.parametrize("stops", [False, True])
 def test_a_cancelled_operation_keeps_its_session_until_its_thread_ends(
     stops: bool, tiny: Model, monkeypatch: pytest.MonkeyPatch
