@@ -69,7 +69,7 @@ class ResponseEvents:
         made = self._done(one.finish_reason)
         wanted = output_items(self._model, self._request, one)
         for item in wanted[len(self._items) :]:  # items that were not streamed
-            made += self._whole(item)
+            made += self._whole(item, one)
         self.final = response_body(self._model, self._request, one)
         if self._request.details.get("report"):
             self.final["guideway"] = report_of(self._request, found)
@@ -148,8 +148,11 @@ class ResponseEvents:
         self._kind = ""
         return made
 
-    def _whole(self, item: dict[str, Any]) -> bytes:
-        """Return the events of an item that was not streamed, and add it to the done ones."""
+    def _whole(self, item: dict[str, Any], result: Generation[Any]) -> bytes:
+        """Return the events of an item of a result that was not streamed, and add it to the done ones."""
+        if item["type"] in ("message", "reasoning") and (text := item["content"][0]["text"]):
+            part = ReplyPart("text" if item["type"] == "message" else "reasoning", text)
+            return self._grow(part, result.steps) + self._done(result.finish_reason)
         place = {"output_index": len(self._items)}
         made = self._event("response.output_item.added", **place, item=item)
         self._items.append(item)

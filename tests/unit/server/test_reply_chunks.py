@@ -17,6 +17,7 @@ from guideway.batch.replies import reply_of
 from guideway.constraints.tools import FAMILIES
 from guideway.grammar.recognizer import fits
 from guideway.server.chunks import ChatChunks
+from guideway.server.response_events import ResponseEvents
 from guideway.server.running import Part
 from tests.helpers.counts import counts
 from tests.unit.constraints.tools.test_calls import WRITERS
@@ -108,3 +109,37 @@ def test_chunks_are_the_message(name: str, count: int) -> None:
         found = streamed(ChatChunks(model, request, family), text, result, rng)
         assert found == message(request, result), (family, body.get("response_format"), body.get("tool_choice"), text)
     assert compared > count // 5
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("llama", '{"name": "find"}'),
+        (
+            "harmony",
+            "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>[1, 2]",
+        ),
+    ],
+)
+def test_text_that_is_only_in_the_result_is_sent_as_a_delta_of_a_response(name: str, text: str) -> None:
+    body: dict[str, Any] = {"model": "tiny", "input": "x", "tools": [{"type": "function", **TOOLS[0]["function"]}]}
+    schema = NAMED if name == "llama" else LIST
+    body["text"] = {"format": {"type": "json_schema", "name": "a", "schema": schema}}
+    request = read_body("/v1/responses", "x", body)
+    constraint = reply_of(request, FAMILIES[name])
+    assert constraint is not None
+    value = constraint.parse(text)
+    result: Any = SimpleNamespace(
+        text=text, value=value, finish_reason="stop", steps=(), prompt_tokens=1, cached_tokens=0, tokens=[1]
+    )
+    events = ResponseEvents(gw.load("tiny"), request, FAMILIES[name])
+    data = events.events([Part(0, text[:3]), Part(0, text[3:], result=result)]) + events.closing([[result]])
+    found = [json.loads(line[6:]) for line in data.decode().split("\n") if line.startswith("data: {")]
+    deltas = {
+        kind: "".join(one["delta"] for one in found if one["type"] == f"response.{kind}.delta")
+        for kind in ("output_text", "reasoning_text")
+    }
+    assert deltas == {"output_text": text.rpartition("|>")[2], "reasoning_text": "Hm" if name == "harmony" else ""}
+    assert events.final is not None
+    done = [one["item"] for one in found if one["type"] == "response.output_item.done"]
+    assert done == events.final["output"]
