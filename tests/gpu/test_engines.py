@@ -11,10 +11,10 @@ from guideway.testing import tiny_model
 from tests.helpers.engines import check_engine, greedy, model_of
 from tests.helpers.exports import export_folder
 
-CLOSE = 2e-2  # the sums of a GPU have another order
-LOOSE = (
-    0.1  # llama.cpp also multiplies in half precision: logits of one prompt, whole and step by step, differed by 0.04
-)
+CLOSE = 2e-2
+"""The sums of a GPU have another order."""
+LOOSE = 0.1
+"""llama.cpp also multiplies in half precision: logits of one prompt, whole and step by step, differed by 0.04."""
 
 
 @pytest.mark.engine("onnx", "torch", "transformers")
