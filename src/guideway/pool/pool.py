@@ -382,10 +382,11 @@ class Pool:
             if self._directory is None:
                 self._temporary = self._directory = Path(tempfile.mkdtemp(prefix="guideway-"))
                 weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
-            try:
-                self._directory.mkdir(parents=True, exist_ok=True)
-            except (OSError, ValueError) as error:  # ValueError: the path has a NUL character
-                raise InvalidFileError.of("create", self._directory, error) from error
+            elif self._temporary is None:
+                try:
+                    self._directory.mkdir(parents=True, exist_ok=True)
+                except (OSError, ValueError) as error:  # ValueError: the path has a NUL character
+                    raise InvalidFileError.of("create", self._directory, error) from error
             file = self._directory / f"{secrets.token_hex(16)}.session"
             made = PooledSession(self, name, file, options)
             self._sessions.add(made)

@@ -542,6 +542,18 @@ def test_the_first_session_creates_the_folder(loaders: dict[str, Loader], tmp_pa
         pool.close()
 
 
+def test_a_pool_that_was_closed_does_not_create_its_temporary_folder_again(
+    loaders: dict[str, Loader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new folder would also be readable for other users, unlike the first one."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with gw.Pool(None, {"a": loaders["a"].spec()}) as pool:
+        pool.session("a")
+        assert len(list(tmp_path.iterdir())) == 1
+    pool.session("a")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_files_of_sessions_are_deleted(loaders: dict[str, Loader], tmp_path: Path) -> None:
     with gw.Pool(None, {"a": loaders["a"].spec()}, directory=tmp_path) as pool:
         parked = pool.session("a")
