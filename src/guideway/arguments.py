@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["integer", "short_list", "short_repr", "shortened"]
+__all__ = ["first_line", "integer", "short_list", "short_repr", "shortened"]
 
 _TYPES: tuple[Any, ...] = (str, bytes, bytearray, int, dict, list, tuple, set, frozenset, deque)
 """The types whose values `short_repr` shows in pieces."""
@@ -57,6 +57,11 @@ def short_repr(value: Any, most: int = 80) -> str:
 def shortened(text: str, most: int = 400) -> str:
     """Return a text for a message: its first `most` characters, and "…" if it is longer."""
     return text if len(text) <= most else text[:most] + "…"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, `shortened`; the name of its class if it has no message."""
+    return shortened(next(iter(str(error).splitlines()), "") or type(error).__name__)
 
 
 def short_list(names: Iterable[str], most: int = 400) -> str:

@@ -13,7 +13,7 @@ from hypothesis import given, strategies
 from pydantic import Field
 
 import guideway as gw
-from guideway.arguments import integer, short_list, short_repr
+from guideway.arguments import first_line, integer, short_list, short_repr
 from guideway.batch.bodies import read_body, request_of
 from guideway.constraints import Choice, JsonSchema, PythonType, ToolCalls, from_wire, of
 from guideway.errors import GuidewayError
@@ -255,3 +255,16 @@ def test_no_message_truncates_a_whole_repr() -> None:
     """`{value!r:.80}` makes the whole `repr` first, which can be long, nested too deeply or an error."""
     files = Path(gw.__file__).parent.rglob("*.py")
     assert [str(file) for file in files if re.search(r"!r:\.\d", file.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (OSError("a\nb"), "a"),
+        (TimeoutError(), "TimeoutError"),
+        (OSError("\nb"), "OSError"),
+        (OSError("a" * 500), "a" * 400 + "…"),
+    ],
+)
+def test_first_line(error: Exception, shown: str) -> None:
+    assert first_line(error) == shown

@@ -49,6 +49,17 @@ def every_token_counts(model: Model) -> None:
         assert np.abs(fed(model, changed).logits() - base).max() > 1e-3
 
 
+def test_an_error_without_a_message_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from guideway.engines.transformers import TransformersEngine
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr("transformers.AutoModelForCausalLM.from_pretrained", fail)
+    with pytest.raises(ModelNotFoundError, match="cannot load .*: OSError"):
+        TransformersEngine(tmp_path)
+
+
 def test_wrong_names_are_clear_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from guideway.engines.transformers import TransformersEngine
 

@@ -15,7 +15,7 @@ from mlx.utils import tree_flatten
 from mlx_lm.models.cache import KVCache, make_prompt_cache
 from mlx_lm.utils import hf_repo_to_path, load_model
 
-from guideway.arguments import short_repr, shortened
+from guideway.arguments import first_line, short_repr
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
@@ -241,9 +241,7 @@ def folder_of(name: str) -> Path:
     try:
         return Path(hf_repo_to_path(name))
     except Exception as error:  # the exceptions of the Hub client differ between versions
-        raise ModelNotFoundError(
-            f"model {short_repr(name)} not found for MLX: {shortened(str(error).splitlines()[0])}"
-        ) from error
+        raise ModelNotFoundError(f"model {short_repr(name)} not found for MLX: {first_line(error)}") from error
 
 
 def _set_device(device: str) -> None:

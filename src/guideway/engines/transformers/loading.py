@@ -11,7 +11,7 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from guideway.arguments import short_repr, shortened
+from guideway.arguments import first_line, short_repr
 from guideway.errors import EngineError, GuidewayError, ModelNotFoundError
 from guideway.tokenizers import Tokenizer
 
@@ -35,9 +35,7 @@ def load(name: str, dtype: str | None, options: Mapping[str, Any]) -> Any:
     try:
         return AutoModelForCausalLM.from_pretrained(name, **given)
     except (OSError, ValueError) as error:
-        raise ModelNotFoundError(
-            f"transformers cannot load {short_repr(name)}: {shortened(str(error).splitlines()[0])}"
-        ) from error
+        raise ModelNotFoundError(f"transformers cannot load {short_repr(name)}: {first_line(error)}") from error
 
 
 _SHARED = ("revision", "subfolder", "token", "trust_remote_code", "cache_dir", "local_files_only")
@@ -64,7 +62,7 @@ def tokenizer(name: str, eos_ids: Iterable[int] = (), options: Mapping[str, Any]
         raise
     except (OSError, ValueError) as error:
         raise ModelNotFoundError(
-            f"transformers found no tokenizer for {short_repr(name)}: {shortened(str(error).splitlines()[0])}"
+            f"transformers found no tokenizer for {short_repr(name)}: {first_line(error)}"
         ) from error
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from guideway.arguments import short_repr, shortened
+from guideway.arguments import first_line, short_repr
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CallCounts, by_length
@@ -75,9 +75,7 @@ class TransformersEngine:
             try:
                 loaded = loaded.to(device)
             except (RuntimeError, AssertionError, NotImplementedError) as error:
-                raise EngineError(
-                    f"PyTorch cannot use the device {short_repr(device)}: {shortened(str(error).splitlines()[0])}"
-                ) from error
+                raise EngineError(f"PyTorch cannot use the device {short_repr(device)}: {first_line(error)}") from error
         self._model: Any = loaded.eval()
         self._device = loaded.device  # cached, because the property iterates over the model
         self.on_device = loaded.device.type != "cpu"
