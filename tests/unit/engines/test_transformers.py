@@ -56,7 +56,7 @@ def test_an_error_without_a_message_is_named(tmp_path: Path, monkeypatch: pytest
         raise OSError
 
     monkeypatch.setattr("transformers.AutoModelForCausalLM.from_pretrained", fail)
-    with pytest.raises(ModelNotFoundError, match="cannot load .*: OSError"):
+    with pytest.raises(ModelNotFoundError, match=r"cannot load .*: OSError"):
         TransformersEngine(tmp_path)
 
 
