@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from tests.helpers.vllm import THOUGHT, load_llm, serve, thinking_model
+from tests.helpers.vllm import THOUGHT, has_device, load_llm, serve, thinking_model
 from tests.unit.integrations.vllm.test_backend import SCHEMA, free, structured
 from tests.unit.integrations.vllm.test_drafts import count
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.engine("vllm", "openai"), pytest.mark.filterwarnings("
 
 PATTERN = "[a-c]{3,5}"
 EOS, ABC = 1, (66, 67, 68)
-LONGEST = 120  # more tokens than any answer has
+LONGEST = {"regex": 8, "json": 120}  # at least the tokens of an answer
 DRAFTS = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3, "prompt_lookup_min": 1}
 
 
@@ -56,7 +56,8 @@ def check(llm: Any, prompt: str, params: list[Any]) -> int:
         if asked.structured_outputs is None or THOUGHT not in one.token_ids:  # a request may end before its answer
             continue
         before, behind = split(one.token_ids)
-        if len(before) + LONGEST > asked.max_tokens:  # too few tokens were left for the answer
+        longest = LONGEST["regex" if asked.structured_outputs.regex else "json"]
+        if len(before) + longest > asked.max_tokens:  # too few tokens can be left for the answer
             continue
         text = tokenizer.decode(behind)
         if asked.structured_outputs.regex:
@@ -87,8 +88,9 @@ def test_drafts_across_the_end_of_thoughts(tmp_path: Path) -> None:
         count(GuidewayGrammar, name, counts)
     params = [drafted(seed, regex=PATTERN) for seed in range(60)]
     assert check(llm, "abcabcab</think>abc</think>cab</think>ab<think>abc", [*params, free()]) > 50
-    assert counts["validate_tokens"] > 3
-    assert counts["rollback"] > 3
+    least = 3 if has_device() else 10  # a device draws other tokens
+    assert counts["validate_tokens"] > least
+    assert counts["rollback"] > least
 
 
 @pytest.fixture(scope="module")
