@@ -61,6 +61,10 @@ It is larger if the bounds of the numbers have 16 or more digits after the point
 """
 
 _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
+
+_OF_CORE = {*OF_STRINGS, "validate_by_alias", "validate_by_name"}
+"""The options of a configuration that a class without one has from the core schema."""
+
 _LARGEST = int(sys.float_info.max)
 _LARGE_DIGITS = 307
 """Numbers with at most this number of digits are floats, also if they are rounded up to a number with one digit more."""
@@ -157,7 +161,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             """Use the configuration in a core schema, which a class without one has from the model around it."""
             given = schema.get("config") or {}
             return self._config_wrapper_stack.push(
-                {**self._config.config_dict, **{name: value for name, value in given.items() if name in OF_STRINGS}}
+                {**self._config.config_dict, **{name: value for name, value in given.items() if name in _OF_CORE}}
             )
 
         def dataclass_schema(self, schema: Any) -> dict[str, Any]:
@@ -283,6 +287,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             _check_keys((field["name"], field.get("validation_alias")) for field in fields)
             self.names.update((id(field), field["name"]) for field in schema["fields"])
             named = [(field["name"], field) for field in fields]
+            schema["config"] = next(reversed(self.core_configs), None)  # of the dataclass
             return self._with_other_keys(super().dataclass_args_schema(schema), schema, named)
 
         def typed_dict_schema(self, schema: Any) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pydantic.types import PaymentCardNumber
-from typing_extensions import TypeAliasType, TypedDict
+from typing_extensions import NotRequired, TypeAliasType, TypedDict
 
 from guideway.constraints import PythonType
 from guideway.errors import UnsatisfiableError, UnsupportedError
@@ -479,6 +479,25 @@ def test_other_keys_from_which_a_field_is_read(
     key = "a" if config.get("validate_by_alias") is False else "x"
     assert fits(source.grammar(), f'{{"{key}": {{}}}}')
     assert fits(source.grammar(), "{}")
+
+
+@pytest.mark.parametrize("kind", ["TypedDict", "dataclass"])
+@pytest.mark.parametrize(
+    "config", [{}, {"validate_by_name": True}, {"validate_by_name": True, "validate_by_alias": False}], ids=str
+)
+def test_other_keys_of_a_class_that_occurs_twice(config: dict[str, Any], kind: str) -> None:
+    inner: Any = TypedDict("Inner", {"x": NotRequired[Annotated[int, Field(validation_alias=AliasChoices("a", "b"))]]})
+    if kind == "dataclass":
+        field = Annotated[int, Field(validation_alias=AliasChoices("a", "b"))]
+        inner = dataclasses.make_dataclass("Inner", [("x", field, dataclasses.field(default=1))])
+    source = PythonType(model("M", {"P": inner, "Q": inner}, extra="allow", **config))
+    key = "x" if config.get("validate_by_alias") is False else "a"
+    for values in itertools.product([None, 1, "s"], repeat=4):
+        given = {name: one for name, one in zip("xabc", values, strict=True) if one is not None}
+        text = json.dumps({"P": {key: 1}, "Q": given})
+        if fits(source.grammar(), text):
+            source.parse(text)
+    assert fits(source.grammar(), json.dumps({"P": {key: 1}, "Q": {}}))
 
 
 @pytest.mark.parametrize("extra", ["allow", "ignore"])
