@@ -269,3 +269,14 @@ def test_reasoning(count: int) -> None:
         if reasoning:
             assert all(reasoning.startswith(one["reasoning"]) for one in seen), given
     assert matching > count // 4
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_white_space_between_calls_takes_linear_time(family: str) -> None:
+    call, source = WRITERS[family]("", [("now", {})]), gw.ToolCalls(TOOLS, family=family)
+    names = [] if FAMILIES[family].arguments == "python" else ["now"]
+    for parts in ([call, " " * 100_000, "!"], [call, *[" "] * 20_000, "!"]):
+        progress = progress_of(source)
+        for part in parts:
+            progress.push(part)
+        assert [one["name"] for one in progress.data["calls"]] == names

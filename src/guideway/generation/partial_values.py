@@ -273,12 +273,15 @@ class Beginning:
 
 
 def _loosely(text: str) -> str:
-    """Return the pattern of a text in a notation. White space around the text and in it may differ."""
-    return r"\s*" + r"\s*".join(map(re.escape, text.split())) + r"\s*"
+    """Return the pattern of a text in a notation. White space in the text and after it may differ.
+
+    White space before the text is left out, so that one run of white space never matches two parts of a pattern.
+    """
+    return "".join(re.escape(word) + r"\s*" for word in text.split())
 
 
 class _Notation:
-    """The patterns of the parts of a family's calls.
+    """The patterns of the parts of a family's calls, without white space before the parts.
 
     Args:
         family: The family. Its arguments are not in Python notation.
@@ -287,7 +290,7 @@ class _Notation:
 
     def __init__(self, family: Family, names: Iterable[str]) -> None:
         first, last = map(_loosely, family.call_id or ("", ""))
-        call_id = f"(?:{first}[A-Za-z0-9]+{last})?" if family.call_id else ""
+        call_id = rf"(?:{first}[A-Za-z0-9]+\s*{last})?" if family.call_id else ""
         one_of = "|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)"
         before, after = ("", call_id) if family.is_object else (call_id, "")
         middle = _loosely(family.middle)
@@ -295,14 +298,14 @@ class _Notation:
             middle += r"(?=\{)"
         elif not family.middle.strip():
             middle = r"(?=[^A-Za-z0-9_.-])" + middle  # the end of the name
-        name = rf"(?:functions\.)??({one_of}){before}{middle}"
+        name = rf"(?:functions\.)??({one_of})\s*{before}{middle}"
         lead = f"(?:{_loosely(family.lead)})?"
         begin, between, _ = map(_loosely, family.pair)
         self.first = re.compile(lead + _loosely(family.opening + family.prefix) + name)
         self.next = re.compile(
             f"{after}(?:{_loosely(family.suffix)})?{_loosely(family.separator + family.prefix)}{name}"
         )
-        self.pair = re.compile(rf"{begin}([A-Za-z0-9_.-]+?){between}")
+        self.pair = re.compile(rf"{begin}([A-Za-z0-9_.-]+?)\s*{between}")
 
 
 class CallsProgress:
@@ -394,6 +397,8 @@ class CallsProgress:
             if not self._in_pairs:
                 self._calls[-1]["arguments"] = self._reader.root
             self._reader = None
+        if self._value is None:
+            self._held = self._held.lstrip()
         if self._in_pairs and (done := self._push_pair(notation)) is not None:
             return done
         found = (notation.next if self._calls else notation.first).match(self._held)
@@ -454,6 +459,6 @@ class CallsProgress:
 def _as_json(arguments: Any) -> Any:
     """Return the arguments of a call. A str that is the JSON text of an object becomes this object."""
     if isinstance(arguments, str):
-        with suppress(ValueError):
+        with suppress(ValueError, ConstraintError):
             arguments = one if isinstance(one := loads(arguments, **NUMBERS), dict) else arguments
     return plain_json(arguments)
