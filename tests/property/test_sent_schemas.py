@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import guideway as gw
 from guideway.batch.bodies import read_body
 from guideway.batch.reading import strict_loads
 from guideway.batch.requests import own_request
-from guideway.batch.worker import constraint_of_row
+from guideway.batch.worker import constraint_of_row, filled
 from guideway.constraints import of
 from guideway.errors import ConstraintError
 from guideway.grammar.program import encode
@@ -109,6 +110,19 @@ def test_written_floats() -> None:
     assert [type(one) for one in value["a"][:2]] == [WrittenFloat, float]
     assert exact_json(value) == '{"a": [1E2, 1.5, "float(\'1\')"], "b": 0.50}'
     assert json.dumps(value) == '{"a": [100.0, 1.5, "float(\'1\')"], "b": 0.5}'
+    assert f"{value['b']} {value}" == """0.5 {'a': [100.0, 1.5, "float('1')"], 'b': 0.5}"""
+    assert filled("costs {price}", ["price"], strict_loads('{"price": 1.50}')) == "costs 1.5"
+
+
+def test_numbers_with_large_exponents_are_written_in_short() -> None:
+    assert exact_json({"a": (Decimal("1E+999999999"), 1)}) == '{"a": [1E+999999999, 1]}'
+
+
+def test_values_that_contain_themselves_are_not_written() -> None:
+    value: list[Any] = []
+    value.append(value)
+    with pytest.raises(ValueError, match="Circular"):
+        exact_json(value)
 
 
 @pytest.mark.parametrize("number", TEXTS)

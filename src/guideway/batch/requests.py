@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from guideway.constraints import Choice, Constraint, Ebnf, Format, Gbnf, JsonSch
 from guideway.constraints.known import check_lowering
 from guideway.errors import ConstraintError, GuidewayError, InvalidConstraintError, InvalidRequestError
 from guideway.generation.options import Prompt
+from guideway.jsontext.decoder import loads
 from guideway.jsontext.encoder import exact_json
 from guideway.jsontext.numbers import written_float
 
@@ -135,13 +135,13 @@ def shared_constraint(kind: str, value: object) -> Constraint[Any]:
     """
     try:
         text = exact_json(value)
-    except (RecursionError, ValueError, TypeError):  # nested too deeply, or not JSON; the constructor does not recurse
+    except (ValueError, TypeError):  # not JSON
         return _OF_LINES[kind](value)
     return _recent(kind, text) if len(text) < 1 << 16 else _OF_LINES[kind](value)
 
 
 def _read(kind: str, text: str) -> Constraint[Any]:
-    return _OF_LINES[kind](json.loads(text, parse_float=written_float))
+    return _OF_LINES[kind](loads(text, parse_float=written_float))
 
 
 _recent = cached(1024, characters=4 << 20, size=lambda _, text: len(text))(_read)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.jsontext.copying import LONE_SURROGATE, MAX_C_DEPTH, MAX_DEPTH, SURROGATE, copy_value
-from guideway.jsontext.encoder import exact_json
+from guideway.jsontext.encoder import contains, exact_json
 from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, WrittenFloat, bounded, read_float, read_int
 from guideway.jsontext.tokens import TOKEN, is_deeper, nesting
 
@@ -43,7 +43,7 @@ def loads(text: str, **hooks: Any) -> Any:
 
 def plain_json(value: Any) -> Any:
     """Return a JSON value with the result of `read_float` in place of each `WrittenFloat`."""
-    if WrittenFloat.MARK not in repr(value):
+    if not contains(value, (WrittenFloat,)):
         return value
     return loads(exact_json(value), parse_float=read_float, parse_int=read_int)
 

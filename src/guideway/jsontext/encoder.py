@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 
 from guideway._kernel import nests_deeper
@@ -11,7 +12,7 @@ from guideway.caching import cached
 from guideway.jsontext.copying import MAX_C_DEPTH
 from guideway.jsontext.numbers import WrittenFloat
 
-__all__ = ["exact_json", "identity", "write_json", "write_number"]
+__all__ = ["contains", "exact_json", "identity", "write_json", "write_number"]
 
 
 def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
@@ -25,12 +26,25 @@ def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
 def exact_json(value: object, *, allow_nan: bool = True) -> str:
     """Return `json.dumps(value, ensure_ascii=False)`, but each `WrittenFloat` as its text, and `Decimal` numbers, too.
 
-    Raises the errors of `json.dumps`.
+    A `Decimal` is written by `str`, with an exponent if it has one. A value that is nested too deeply for `json.dumps` is
+    written without recursion. Raises the other errors of `json.dumps`.
     """
-    shown = repr(value)
-    if WrittenFloat.MARK not in shown and "Decimal('" not in shown:
-        return json.dumps(value, ensure_ascii=False, allow_nan=allow_nan)
-    return "".join(_written(value, ", ", ": "))
+    if not contains(value, (WrittenFloat, Decimal)):
+        with suppress(RecursionError):
+            return json.dumps(value, ensure_ascii=False, allow_nan=allow_nan)
+    return "".join(_written(value, ", ", ": ", write_decimal=str))
+
+
+def contains(value: object, kinds: tuple[type, ...]) -> bool:
+    """Return whether a JSON-like value has an instance of one of the classes in it, at any depth."""
+    found, seen = [value], set()
+    for one in found:  # grows in the loop
+        if isinstance(one, kinds):
+            return True
+        if isinstance(one, (dict, list, tuple)) and id(one) not in seen:
+            seen.add(id(one))
+            found += one.values() if isinstance(one, dict) else one
+    return False
 
 
 def _plainly_written(value: object, comma: str, colon: str, same: bool) -> str | None:
@@ -51,7 +65,16 @@ def _encoder(comma: str, colon: str, same: bool) -> json.JSONEncoder:
     return json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=same, separators=(comma, colon))
 
 
-def _written(value: object, comma: str, colon: str, same: bool = False) -> Iterator[str]:
+def write_number(value: int | Decimal) -> str:
+    """Return a number in decimal digits without an exponent. Zero is written "0", never "-0"."""
+    if value == 0:
+        return "0"
+    return str(value) if isinstance(value, int) else format(value, "f")
+
+
+def _written(
+    value: object, comma: str, colon: str, same: bool = False, write_decimal: Callable[[Decimal], str] = write_number
+) -> Iterator[str]:
     todo: list[object] = [value]  # values, and `_Raw` texts
     while todo:
         one = todo.pop()
@@ -64,13 +87,13 @@ def _written(value: object, comma: str, colon: str, same: bool = False) -> Itera
             ):
                 pieces += [_Raw((comma if number else "") + json.dumps(key, ensure_ascii=False) + colon), inner]
             todo += reversed([*pieces, _Raw("}")])
-        elif isinstance(one, list):
+        elif isinstance(one, (list, tuple)):
             pieces = [_Raw("[")]
             for number, inner in enumerate(one):
                 pieces += [_Raw(comma), inner] if number else [inner]
             todo += reversed([*pieces, _Raw("]")])
         elif isinstance(one, Decimal):
-            digits = write_number(one)
+            digits = write_decimal(one)
             yield digits.rstrip("0").rstrip(".") if same and "." in digits else digits
         elif isinstance(one, WrittenFloat):
             yield one.text
@@ -93,10 +116,3 @@ def identity(value: object) -> str:
     Numbers must be int or `Decimal`.
     """
     return _plainly_written(value, ",", ":", same=True) or "".join(_written(value, ",", ":", same=True))
-
-
-def write_number(value: int | Decimal) -> str:
-    """Return a number in decimal digits without an exponent. Zero is written "0", never "-0"."""
-    if value == 0:
-        return "0"
-    return str(value) if isinstance(value, int) else format(value, "f")

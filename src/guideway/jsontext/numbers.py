@@ -17,15 +17,13 @@ _TOO_LARGE = 10**MAX_DIGITS
 class WrittenFloat(float):
     """A float with the text from which it was read, which a schema uses as the exact number.
 
-    The `json` module writes it as any float; `exact_json` writes its text.
+    It is shown as any float, and the `json` module writes it as any float; `exact_json` writes its text.
 
     Args:
         text: The number in JSON.
     """
 
     __slots__ = ("text",)
-    MARK = "float('"
-    """The beginning of the repr."""
 
     text: str
 
@@ -36,9 +34,6 @@ class WrittenFloat(float):
 
     def __getnewargs__(self) -> tuple[str]:  # type: ignore[override]  # the arguments of this `__new__`
         return (self.text,)
-
-    def __repr__(self) -> str:
-        return f"{self.MARK}{self.text}')"
 
 
 def written_float(text: str) -> float:

@@ -13,6 +13,7 @@ from guideway.batch.bodies import read_body
 from guideway.batch.replies import reply_of
 from guideway.compiler import store_program
 from guideway.constraints.tools import Family
+from guideway.jsontext.decoder import loads
 from guideway.jsontext.numbers import written_float
 from guideway.server.constraint_workers import LENGTH
 from guideway.server.errors import status_and_object
@@ -50,9 +51,8 @@ def _answer(given: dict[str, Any]) -> dict[str, Any]:
 def main(source: BinaryIO, target: BinaryIO) -> None:
     """Read messages of `ConstraintWorkers` from `source` and write the answers to `target`, until `source` ends."""
     while len(head := source.read(LENGTH.size)) == LENGTH.size:
-        answer = json.dumps(
-            _answer(json.loads(source.read(LENGTH.unpack(head)[0]), parse_float=written_float))
-        ).encode()
+        text = source.read(LENGTH.unpack(head)[0]).decode("utf-8", "surrogatepass")
+        answer = json.dumps(_answer(loads(text, parse_float=written_float))).encode()
         target.write(LENGTH.pack(len(answer)) + answer)
         target.flush()
 

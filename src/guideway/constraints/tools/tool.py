@@ -152,7 +152,7 @@ class Tool:
         """
         try:
             text = exact_json(arguments, allow_nan=False)
-        except (ValueError, RecursionError):
+        except ValueError:
             raise InvalidTextError(f"the arguments of {self.name!r} cannot be written as JSON") from None
         if self._any_spelling is not None and not accepts(self._any_spelling, text):
             raise InvalidTextError(f"the arguments of {self.name!r} are not valid: {self._problem(arguments, text)}")

@@ -35,6 +35,15 @@ ENDLESS = [
 ]
 
 
+@pytest.mark.parametrize("number", ["1", "1.50"])
+def test_deep_arguments_are_read_and_written_without_recursion(number: str) -> None:
+    calls = gw.ToolCalls([gw.Tool("f", {"type": "object"})], family="hermes")
+    arguments = '{"a": ' + "[" * 5000 + number + "]" * 5000 + "}"
+    message = calls.parse('<tool_call>\n{"name": "f", "arguments": ' + arguments + "}\n</tool_call>")
+    written = message.as_message(arguments="json")["tool_calls"][0]["function"]["arguments"]
+    assert written == arguments.replace("1.50", "1.5")
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_replies_are_read(case: dict[str, Any]) -> None:
     found = gw.ToolCalls(TOOLS, family=case["family"]).parse(case["reply"])
