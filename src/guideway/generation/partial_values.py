@@ -207,7 +207,7 @@ class ReasoningProgress:
     def _push_answer(self, text: str) -> None:
         if not self._answered and self._thoughts.has_begun and not self._is_json:
             self._breaks += text
-            if not self._breaks.strip("\n"):
+            if not text.strip("\n"):
                 return
             text = self._breaks[self._gap(self._breaks) :]
         self._answered.append(text)
