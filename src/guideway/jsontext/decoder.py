@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal, InvalidOperation
+from math import isfinite
 from typing import Any, NoReturn
 
 from guideway.errors import InvalidConstraintError, LimitExceededError
@@ -16,7 +17,7 @@ from guideway.jsontext.encoder import contains, exact_json
 from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, WrittenFloat, bounded, read_float, read_int
 from guideway.jsontext.tokens import TOKEN, is_deeper, nesting
 
-__all__ = ["decode_prefix", "loads", "plain_json", "read_json"]
+__all__ = ["decode_prefix", "float_json", "loads", "plain_json", "read_json"]
 
 _WORDS = {"true": True, "false": False, "null": None}
 _CONSTANTS = frozenset({"NaN", "Infinity", "-Infinity"})
@@ -46,6 +47,26 @@ def plain_json(value: Any) -> Any:
     if not contains(value, (WrittenFloat,)):
         return value
     return loads(exact_json(value), parse_float=read_float, parse_int=read_int)
+
+
+def float_json(value: Any) -> Any:
+    """Return a JSON value with floats in place of `WrittenFloat` and `Decimal`, so that the `json` module can write it.
+
+    A number that is infinite or zero as a float, although it is not, becomes a `WrittenFloat`.
+    """
+    if not contains(value, (WrittenFloat, Decimal)):
+        return value
+    return loads(exact_json(value), parse_float=_useful_float, parse_int=_useful_int)
+
+
+def _useful_float(text: str) -> float:
+    value = read_float(text)
+    return value if isinstance(value, float) and isfinite(value) else WrittenFloat(text)
+
+
+def _useful_int(text: str) -> int | float:
+    value = read_int(text)
+    return value if isinstance(value, int) else WrittenFloat(text)
 
 
 def decode_prefix(text: str, start: int, **hooks: Any) -> tuple[Any, int]:

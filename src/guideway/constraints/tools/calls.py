@@ -44,7 +44,7 @@ from guideway.grammar.regular import (
     chars,
     literal,
 )
-from guideway.jsontext.decoder import loads, plain_json
+from guideway.jsontext.decoder import float_json, loads
 from guideway.jsontext.encoder import exact_json
 from guideway.tokenizers.tokenizer import Tokenizer
 
@@ -80,7 +80,8 @@ class ToolCall:
     def json_arguments(self) -> Any:
         """Return the arguments as JSON values.
 
-        If the call was parsed from a text, and `arguments` was not replaced, these are the values of the text.
+        If the call was parsed from a text, and `arguments` was not replaced, these are the values of the text. Numbers
+        are int or float.
         Otherwise Pydantic converts `arguments`, with serialisation aliases.
 
         Raises:
@@ -390,14 +391,14 @@ def _read_arguments(tool: Tool, given: Any) -> tuple[Any, Any]:
         InvalidTextError: The tool does not allow the arguments.
     """
     if not isinstance(given, str):
-        return plain_json(given), tool.read(given)
+        return float_json(given), tool.read(given)
     decoded = _decoded(given)
     first, second = (decoded, given) if isinstance(decoded, dict) else (given, decoded)
     try:
-        return plain_json(first), tool.read(first)
+        return float_json(first), tool.read(first)
     except InvalidTextError:
         with suppress(InvalidTextError):
-            return plain_json(second), tool.read(second)
+            return float_json(second), tool.read(second)
         raise
 
 

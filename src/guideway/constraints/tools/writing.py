@@ -9,6 +9,7 @@ from typing import Any
 
 from guideway.constraints.tools.families import Family
 from guideway.constraints.tools.tool import Tool
+from guideway.jsontext.encoder import exact_json
 
 __all__ = ["described_tools", "messages_as_text", "written_calls"]
 
@@ -35,11 +36,11 @@ def written_calls(family: Family, calls: Sequence[tuple[str, Any]]) -> str:
 
 def _arguments(family: Family, given: Any) -> str:
     if family.arguments == "json" or not isinstance(given, Mapping):
-        return json.dumps(given, ensure_ascii=False)
+        return exact_json(given)
     if family.arguments == "python":
         return "(" + ", ".join(f"{key}={value!r}" for key, value in given.items()) + ")"
     before, between, after = family.pair
-    texts = {key: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for key, one in given.items()}
+    texts = {key: one if isinstance(one, str) else exact_json(one) for key, one in given.items()}
     return "".join(f"{before}{key}{between}{text}{after}" for key, text in texts.items())
 
 

@@ -17,6 +17,7 @@ import guideway as gw
 from guideway.constraints.tools import FAMILIES, Reply
 from guideway.constraints.tools.writing import written_calls
 from guideway.grammar.recognizer import fits
+from guideway.jsontext.encoder import exact_json
 from tests.conformance.test_conformance import cases
 from tests.helpers.tokenizer_files import data_of, llama3_ranks
 from tests.helpers.work import lines
@@ -42,6 +43,19 @@ def test_deep_arguments_are_read_and_written_without_recursion(number: str) -> N
     message = calls.parse('<tool_call>\n{"name": "f", "arguments": ' + arguments + "}\n</tool_call>")
     written = message.as_message(arguments="json")["tool_calls"][0]["function"]["arguments"]
     assert written == arguments.replace("1.50", "1.5")
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e-400", "1e99999999999999999999", "9" * 5000])
+def test_numbers_beyond_floats_in_messages(number: str) -> None:
+    call = '<tool_call>\n{"name": "f", "arguments": {"a": ' + number + "}}\n</tool_call>"
+    reply = gw.ToolCalls([gw.Tool("f", {"type": "object"})], family="hermes").parse(call)
+    message = reply.as_message()
+    assert json.dumps(message)
+    given = message["tool_calls"][0]["function"]["arguments"]
+    assert isinstance(given["a"], float)
+    assert written_calls(FAMILIES["hermes"], [("f", given)]) == call
+    written = reply.as_message(arguments="json")["tool_calls"][0]["function"]["arguments"]
+    assert written == f'{{"a": {number}}}'
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -118,7 +132,9 @@ def test_all_digits_of_arguments_are_read(family: str, number: str) -> None:
     text = written[:at] + number + written[at + 1 :]
     source = gw.ToolCalls([gw.Tool("f", exact)], family=known)
     assert fits(source.grammar(), text) or known.arguments != "json"  # other notations have plain numbers only
-    assert source.parse(text).calls[0].json_arguments() == exact.parse(f'{{"c": {number}}}')
+    call = source.parse(text).calls[0]
+    assert call.arguments == exact.parse(f'{{"c": {number}}}')
+    assert exact.parse(exact_json(call.json_arguments())) == call.arguments
     if number[:2] in ("0.", "-0"):
         fixed = gw.JsonSchema(f'{{"type": "object", "properties": {{"c": {{"const": {number}}}}}, "required": ["c"]}}')
         only = gw.ToolCalls([gw.Tool("f", fixed)], family=known)
