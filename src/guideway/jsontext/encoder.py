@@ -32,7 +32,7 @@ def exact_json(value: object, *, allow_nan: bool = True) -> str:
     if not contains(value, (WrittenFloat, Decimal)):
         with suppress(RecursionError):
             return json.dumps(value, ensure_ascii=False, allow_nan=allow_nan)
-    return "".join(_written(value, ", ", ": ", write_decimal=str))
+    return "".join(_written(value, ", ", ": ", write_decimal=str, allow_nan=allow_nan))
 
 
 def contains(value: object, kinds: tuple[type, ...]) -> bool:
@@ -73,7 +73,12 @@ def write_number(value: int | Decimal) -> str:
 
 
 def _written(
-    value: object, comma: str, colon: str, same: bool = False, write_decimal: Callable[[Decimal], str] = write_number
+    value: object,
+    comma: str,
+    colon: str,
+    same: bool = False,
+    write_decimal: Callable[[Decimal], str] = write_number,
+    allow_nan: bool = True,
 ) -> Iterator[str]:
     todo: list[object] = [value]  # values, and `_Raw` texts
     while todo:
@@ -98,7 +103,7 @@ def _written(
         elif isinstance(one, WrittenFloat):
             yield one.text
         else:
-            yield json.dumps(one, ensure_ascii=False)
+            yield json.dumps(one, ensure_ascii=False, allow_nan=allow_nan)
 
 
 class _Raw:

@@ -314,6 +314,13 @@ STREAMS: dict[str, dict[str, Any]] = {
 }
 
 
+def posted(app: Any, url: str, receive: Any, send: Any) -> asyncio.Future[None]:
+    """Call an ASGI application with a POST request."""
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": url, "query_string": b"", "headers": headers}
+    return asyncio.ensure_future(app(scope, receive, send))
+
+
 async def cancelled(
     app: Any, url: str, body: object, draining: bool, begun: asyncio.Event, begins: Callable[[Any], bool]
 ) -> list[Any]:
@@ -334,9 +341,7 @@ async def cancelled(
         if begins(message):
             begun.set()
 
-    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
-    scope = {"type": "http", "method": "POST", "path": url, "query_string": b"", "headers": headers}
-    task = asyncio.ensure_future(app(scope, receive, send))
+    task = posted(app, url, receive, send)
     await asyncio.wait_for(begun.wait(), 30)
     state.draining = draining
     task.cancel()
@@ -384,9 +389,7 @@ def test_a_stream_whose_client_takes_no_data_at_the_end_of_the_drain_time(tiny: 
                 full.set()
                 await never.wait()
 
-        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
-        scope = {"type": "http", "method": "POST", "path": CHAT, "query_string": b"", "headers": headers}
-        task = asyncio.ensure_future(app(scope, receive, send))
+        task = posted(app, CHAT, receive, send)
         await asyncio.wait_for(full.wait(), 30)
         state.draining = True
         task.cancel()

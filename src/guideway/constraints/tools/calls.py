@@ -81,8 +81,7 @@ class ToolCall:
         """Return the arguments as JSON values.
 
         If the call was parsed from a text, and `arguments` was not replaced, these are the values of the text. Numbers
-        are int or float.
-        Otherwise Pydantic converts `arguments`, with serialisation aliases.
+        are int or float. Otherwise Pydantic converts `arguments`, with serialisation aliases.
 
         Raises:
             ValueError: A value has no JSON text, such as infinity or bytes that are not UTF-8.

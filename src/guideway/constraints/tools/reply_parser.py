@@ -324,8 +324,7 @@ def _channels(text: str, names: Collection[str]) -> Found:
     """Parse Harmony messages, in linear time.
 
     A message with a receiver (`to=…`) is a call of the tool with this name, which is usually written after "functions.".
-    Messages in the channel `analysis` are reasoning, and all others are
-    text.
+    Messages in the channel `analysis` are reasoning, and all others are text.
     """
     found = Found()
     reasoning: list[str] = []

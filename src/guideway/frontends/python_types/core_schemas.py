@@ -205,10 +205,8 @@ def _changing(found: list[_Occurrence]) -> str | None:
                 return name
     if not inherits or len(found) == 1:
         return None
-    if {"allow", "forbid"} <= {
-        one[_EXTRA] for one in configs
-    }:  # "ignore" has the texts of "forbid": objects are closed
-        return "extra"
+    if {"allow", "forbid"} <= {one[_EXTRA] for one in configs}:
+        return "extra"  # "ignore" has the texts of "forbid": objects are closed
     keys = _keys(first)
     if any(_keys(one.schema) != keys for one in found if one.schema is not first):
         return "alias_generator"
